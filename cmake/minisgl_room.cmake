@@ -26,6 +26,7 @@ function(minisgl_room name)
     target_link_libraries(${target} ${scope} minisgl_${used})
   endforeach()
   target_link_libraries(${target} ${scope} ${ROOM_LINKS})
+
   set_property(GLOBAL APPEND PROPERTY MINISGL_ROOMS ${name})
   set_property(GLOBAL PROPERTY MINISGL_ROOM_USES_${name} "${ROOM_USES}")
 endfunction()

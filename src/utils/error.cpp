@@ -40,10 +40,10 @@ namespace detail {
 
 void check_failed(const char* condition, const char* file, int line, const std::string& message) {
   const char* slash = std::strrchr(file, '/');
-  throw Error(ErrorKind::kInternal,
-              fmt::format("internal error at {}:{}: {} does not hold{}{}; please report this",
-                          slash ? slash + 1 : file, line, condition, message.empty() ? "" : ": ",
-                          message));
+  throw Error(
+      ErrorKind::kInternal,
+      fmt::format("internal error at {}:{}: {} does not hold{}{}; please report this",
+                  slash ? slash + 1 : file, line, condition, message.empty() ? "" : ": ", message));
 }
 
 }  // namespace detail

@@ -36,11 +36,11 @@ std::string check_message(fmt::format_string<Args...> format, Args&&... args) {
 }
 }  // namespace detail
 
-#define MINISGL_CHECK(condition, ...)                                                  \
-  do {                                                                                 \
-    if (!(condition)) [[unlikely]]                                                     \
-      ::minisgl::detail::check_failed(#condition, __FILE__, __LINE__,                  \
-                                      ::minisgl::detail::check_message(__VA_ARGS__));  \
+#define MINISGL_CHECK(condition, ...)                                                 \
+  do {                                                                                \
+    if (!(condition)) [[unlikely]]                                                    \
+      ::minisgl::detail::check_failed(#condition, __FILE__, __LINE__,                 \
+                                      ::minisgl::detail::check_message(__VA_ARGS__)); \
   } while (false)
 
 #ifdef NDEBUG

@@ -22,7 +22,8 @@ void check_depth(std::string_view text, std::string_view what, ErrorKind kind, i
       in_string = true;
     } else if (c == '[' || c == '{') {
       if (++depth > max_depth) {
-        throw_error(kind, "{}: JSON is nested deeper than {} levels at byte {}", what, max_depth, i);
+        throw_error(kind, "{}: JSON is nested deeper than {} levels at byte {}", what, max_depth,
+                    i);
       }
     } else if (c == ']' || c == '}') {
       --depth;

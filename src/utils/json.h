@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 // Parses `text`, or throws an Error that names `what` (a file or "request body") and the byte where
 // it went wrong. Nesting deeper than `max_depth` is refused, so that hostile text cannot exhaust
 // the stack.
-Json parse_json(std::string_view text, std::string_view what,
-                ErrorKind kind = ErrorKind::kBadFile, int max_depth = 128);
+Json parse_json(std::string_view text, std::string_view what, ErrorKind kind = ErrorKind::kBadFile,
+                int max_depth = 128);
 // The same, read from a file.
 Json read_json_file(const std::string& path);
 
