@@ -1,0 +1,39 @@
+// The promise of every attention backend: read this first, then reference.cpp.
+//
+// Once a batch the metadata describes the ragged, paged batch; once a layer K and V are written to
+// the pool and then read. Names, pairs and "auto" are in registry.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/attention_spec.h"
+#include "core/batch.h"
+#include "tensor/tensor.h"
+
+namespace minisgl {
+
+// One thread. Nothing allocates after the first step of a given size.
+class AttentionBackend {
+ public:
+  virtual ~AttentionBackend() = default;
+  virtual std::string_view name() const = 0;
+
+  // Once a batch: turns batch.padded_reqs and batch.page_table into what the kernel wants; the
+  // result goes to batch.attn_metadata (reused when the batch already has one of this backend's).
+  virtual void prepare_metadata(Batch& batch) = 0;
+
+  // Once a layer: writes k, v [T, Hkv, D] at batch.out_loc, then attends. q, out: [T, Hq, D]; rows
+  // may be strided. Causal, bottom-right aligned; see PagedAttentionArgs for the equation.
+  virtual void forward(TensorView out, TensorView q, TensorView k, TensorView v,
+                       const AttentionSpec& spec, Batch& batch) = 0;
+
+  // Graphs (decode only): static buffers, one capture a batch size, values refreshed before each
+  // replay. `batch` is the static batch that the captured forward passes read.
+  virtual void init_capture_graph(int64_t max_seq_len, std::span<const int> batch_sizes) = 0;
+  virtual void prepare_for_capture(Batch& batch) = 0;
+  virtual void prepare_for_replay(Batch& batch) = 0;
+};
+
+}  // namespace minisgl
