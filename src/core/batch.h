@@ -42,6 +42,7 @@ struct Batch {
   TensorView input_ids;   // [T] int32
   TensorView positions;   // [T] int32
   TensorView out_loc;     // [T] int32: where this step's K and V go in the pool
+  TensorView logit_rows;  // [n] int32: rows of T whose logits are wanted; empty: every row
   TensorView page_table;  // [max_running + 1, max_seq_len] int32, host: row table_idx, column
                           // position -> token location; read by prepare_metadata()
   std::unique_ptr<AttentionMetadata> attn_metadata;

@@ -19,9 +19,10 @@ struct RawMatrix {
   // > 0: rows of each head of this many are stored interleaved (0, d/2, 1, d/2 + 1, …), as GGUF
   // files of the llama family keep q_proj and k_proj; row() undoes it.
   int64_t interleaved_head_dim = 0;
+  int64_t row_stride_bytes = 0;  // from one stored row to the next; 0: row_bytes()
 
   int64_t row_bytes() const { return bytes_of(dtype, cols); }
-  int64_t total_bytes() const { return rows * row_bytes(); }
+  int64_t stride_bytes() const { return row_stride_bytes > 0 ? row_stride_bytes : row_bytes(); }
 
   const std::byte* row(int64_t r) const {
     if (interleaved_head_dim > 0) {
@@ -29,7 +30,7 @@ struct RawMatrix {
       const int64_t in_head = r % interleaved_head_dim;
       r += in_head % half * 2 + in_head / half - in_head;
     }
-    return data + r * row_bytes();
+    return data + r * stride_bytes();
   }
 
   // Rows [begin, begin + count): a shard, or one expert of a stack.
@@ -37,7 +38,16 @@ struct RawMatrix {
   RawMatrix slice_rows(int64_t begin, int64_t count) const {
     RawMatrix part = *this;
     part.rows = count;
-    part.data += begin * row_bytes();
+    part.data += begin * stride_bytes();
+    return part;
+  }
+
+  // Columns [begin, begin + count); both multiples of block_size(dtype).
+  RawMatrix slice_columns(int64_t begin, int64_t count) const {
+    RawMatrix part = *this;
+    part.row_stride_bytes = stride_bytes();
+    part.cols = count;
+    part.data += bytes_of(dtype, begin);
     return part;
   }
 };
