@@ -30,7 +30,11 @@ class AttentionBackend {
                        const AttentionSpec& spec, Batch& batch) = 0;
 
   // Graphs (decode only): static buffers, one capture a batch size, values refreshed before each
-  // replay. `batch` is the static batch that the captured forward passes read.
+  // replay. Capture: `batch` is the static batch that the captured forward passes will read; it
+  // gets this backend's static metadata of batch.padded_size() requests as batch.attn_metadata.
+  // Replay: `batch` is the real one, already prepared; the values of its attn_metadata are copied
+  // into the static metadata of its padded size (its Reqs have advanced by then and are not looked
+  // at).
   virtual void init_capture_graph(int64_t max_seq_len, std::span<const int> batch_sizes) = 0;
   virtual void prepare_for_capture(Batch& batch) = 0;
   virtual void prepare_for_replay(Batch& batch) = 0;

@@ -19,7 +19,8 @@ struct Req {
   int64_t uid = -1;
   std::vector<int32_t> input_ids;  // prompt, then what was generated; grows by one a step
   int64_t prompt_len = 0;
-  int32_t table_idx = -1;  // row of the page table
+  int64_t prefill_len = 0;  // tokens known when it was (re)admitted: no sampling before they are in
+  int32_t table_idx = -1;   // row of the page table
   int64_t cached_len = 0;
   int64_t device_len = 0;
   int64_t max_device_len = 0;  // prompt + max_tokens
