@@ -1,0 +1,219 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attention/registry.h"
+#include "loader/open.h"
+#include "utils/math.h"
+#include "utils/random.h"
+#include "utils/system.h"
+
+namespace minisgl {
+namespace {
+
+// A page-table row is cut into whole pages whatever the page size, and starts on a cache line.
+int64_t table_width(int64_t max_seq_len, int64_t page_size) {
+  return align_up(max_seq_len, std::lcm(int64_t{32}, page_size));
+}
+
+DType resolve_dtype(const std::string& name, DType checkpoint) {
+  if (name == "auto") return checkpoint;
+  const std::optional<DType> dtype = parse_dtype(name);
+  if (!dtype || !is_floating(*dtype)) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "--dtype {}: expected auto, float32, bfloat16 or float16", name);
+  }
+  return *dtype;
+}
+
+}  // namespace
+
+Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : config_(config) {
+  if (config_.device == "auto") config_.device = "cpu";
+  if (config_.device != "cpu") {
+    throw_error(ErrorKind::kUnsupported, "--device {}: this build runs on the CPU only",
+                config_.device);
+  }
+  if (config_.threads <= 0) config_.threads = usable_cores();
+  threads_ = std::make_unique<ThreadPool>(config_.threads);
+  kernels_ = make_cpu_kernels(*threads_, config_.isa);
+  load_model(progress);
+
+  KVPoolConfig pool;
+  pool.num_layers = model_config_.num_layers;
+  pool.page_size = config_.page_size;
+  pool.num_kv_heads = model_config_.num_kv_heads;
+  pool.head_dim = model_config_.head_dim;
+  pool.dtype = weight_dtype_;
+  memory_plan_ = plan_memory(config_, pool, config_.max_seq_len, usable_memory_bytes(),
+                             weight_bytes_, kernels_->device().is_cpu());
+  config_.num_pages = pool.num_pages = memory_plan_.num_pages;
+  config_.max_seq_len = std::min(config_.max_seq_len, pool.num_pages * pool.page_size);
+  pool_ = std::make_unique<KVPool>(*kernels_, pool);
+  attention_ = make_attention_backend(config_.attention_backend, *kernels_, *pool_);
+
+  allocate_tables();
+  make_dummy();
+  graphs_ = std::make_unique<GraphRunner>(
+      graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests)), *attention_,
+      dummy_, config_.max_seq_len, page_table_, [this](Batch& batch) { return run_model(batch); });
+  sampler_ = Sampler(model_config_.vocab_size);
+}
+
+Engine::~Engine() = default;
+
+void Engine::load_model(const LoadProgress& progress) {
+  OpenedModel opened = open_model(config_.model_path, {.dummy_weight = config_.dummy_weight});
+  model_config_ = opened.config;
+  generation_config_ = opened.generation;
+  tokenizer_path_ = opened.tokenizer_path;
+  weight_dtype_ = resolve_dtype(config_.dtype, model_config_.dtype);
+  config_.dtype = dtype_name(weight_dtype_);
+  resolve_limits();
+  config_.attention_backend = resolve_attention_backend(config_.attention_backend, *kernels_);
+
+  const Weights root(*opened.checkpoint);
+  model_ = make_model(model_config_, LayerInit(root, *kernels_, weight_dtype_), config_.max_seq_len,
+                      progress);
+  opened.checkpoint->check_all_used(ignored_weights(model_config_));
+  weight_bytes_ = opened.checkpoint->total_bytes();
+}
+
+void Engine::resolve_limits() {
+  const auto positive = [](const char* flag, int64_t value) {
+    if (value < 1) {
+      throw_error(ErrorKind::kInvalidArgument, "{} is {}, expected 1 or more", flag, value);
+    }
+  };
+  positive("--max-running-requests", config_.max_running_requests);
+  positive("--max-prefill-length", config_.max_prefill_tokens);
+  positive("--page-size", config_.page_size);
+  if (config_.num_pages < 0 || config_.max_seq_len < 0 || config_.graph_max_bs < 0) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "--num-pages, --max-seq-len and --cuda-graph-max-bs must not be negative");
+  }
+  if (!(config_.memory_ratio > 0.0 && config_.memory_ratio <= 1.0)) {
+    throw_error(ErrorKind::kInvalidArgument, "--memory-ratio is {}, expected above 0 up to 1",
+                config_.memory_ratio);
+  }
+  const int64_t context = model_config_.max_position_embeddings;
+  if (config_.max_seq_len > context) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "--max-seq-len is {}, the model's context is {} tokens; ask for less",
+                config_.max_seq_len, context);
+  }
+  if (config_.max_seq_len == 0) config_.max_seq_len = context;
+}
+
+void Engine::allocate_tables() {
+  const int64_t rows = config_.max_running_requests + 1;
+  const int64_t shape[] = {rows, table_width(config_.max_seq_len, config_.page_size)};
+  page_table_ = Tensor::zeros(DType::kInt32, shape);
+  token_pool_ = Tensor::zeros(DType::kInt32, shape);
+
+  // The widest step: a full prefill beside every running request.
+  const int64_t tokens = config_.max_prefill_tokens + config_.max_running_requests;
+  const int64_t logit_rows = tokens;  // when every row's logits are asked for
+  const int64_t bytes = activation_bytes(model_config_, tokens, logit_rows) +
+                        4 * (2 * tokens + logit_rows) * model_config_.hidden_size;
+  const int64_t arena_shape[] = {bytes};
+  arena_memory_ = kernels_->allocate(DType::kUInt8, arena_shape);
+  arena_ = Arena(arena_memory_.view().raw(), bytes);
+}
+
+void Engine::make_dummy() {
+  dummy_.uid = -1;
+  dummy_.input_ids = {0};
+  dummy_.prompt_len = dummy_.prefill_len = 1;
+  dummy_.table_idx = static_cast<int32_t>(config_.max_running_requests);
+  dummy_.cached_len = 0;
+  dummy_.device_len = 1;
+  dummy_.max_device_len = 2;
+  for (int32_t& location : page_table_.view().select(dummy_.table_idx).values<int32_t>()) {
+    location = static_cast<int32_t>(pool_->dummy_location());
+  }
+}
+
+void Engine::prepare(Step& step) {
+  Batch& batch = step.batch;
+  graphs_->pad(batch);
+  step.token_rows.clear();
+  step.positions.clear();
+  step.out_loc.clear();
+  for (const Req* req : batch.padded_reqs) {
+    const int32_t* locations = page_table_.view().select(req->table_idx).data<int32_t>();
+    for (int64_t position = req->cached_len; position < req->device_len; ++position) {
+      step.token_rows.push_back(req->table_idx);
+      step.positions.push_back(static_cast<int32_t>(position));
+      step.out_loc.push_back(locations[position]);
+    }
+  }
+  step.input_ids.resize(step.positions.size());
+  batch.input_ids = TensorView::of<int32_t>(step.input_ids);
+  batch.positions = TensorView::of<int32_t>(step.positions);
+  batch.out_loc = TensorView::of<int32_t>(step.out_loc);
+  batch.page_table = page_table_;
+  attention_->prepare_metadata(batch);
+
+  batch.attn_metadata->last_indices(step.logit_rows, batch.padded_size());
+  step.samples.clear();
+  for (size_t i = 0; i < batch.size(); ++i) {
+    Req& req = *batch.reqs[i];
+    if (req.device_len >= req.prefill_len) {
+      const SamplingParams& params = req.sampling_params;
+      step.samples.push_back(
+          {.request = static_cast<int32_t>(i),
+           .logit_row = step.all_logits ? step.logit_rows[i] : static_cast<int32_t>(i),
+           .table_idx = req.table_idx,
+           .position = req.device_len,
+           .params = &params,
+           .seed = params.seed ? *params.seed
+                               : mix_seed(config_.seed, static_cast<uint64_t>(req.uid))});
+    }
+    req.complete_one();
+  }
+  // In a decode batch every row is a last row, in order.
+  const bool every_row = step.all_logits || step.logit_rows.size() == step.positions.size();
+  batch.logit_rows = every_row ? TensorView() : TensorView::of<int32_t>(step.logit_rows);
+}
+
+TensorView Engine::run_model(Batch& batch) {
+  arena_.release(0);
+  Context ctx{.kernels = *kernels_, .attention = *attention_, .arena = arena_, .batch = batch};
+  for (TensorView& output : ctx.block_outputs) {
+    output = ctx.activation({batch.num_tokens(), model_config_.hidden_size});
+  }
+  return model_->forward(ctx);
+}
+
+void Engine::forward(Step& step) {
+  Batch& batch = step.batch;
+  const int64_t width = token_pool_.view().stride(0);
+  const int32_t* tokens = token_pool_.view().data<int32_t>();
+  for (size_t t = 0; t < step.input_ids.size(); ++t) {
+    step.input_ids[t] = tokens[step.token_rows[t] * width + step.positions[t]];
+  }
+  const bool use_graph = graphs_->can_use(batch) && !step.all_logits;
+  step.logits = use_graph ? graphs_->replay(batch) : run_model(batch);
+  kernels_->synchronize();
+  sample(step);
+}
+
+void Engine::sample(Step& step) {
+  step.next_tokens.assign(step.batch.size(), -1);
+  for (const SampleRow& row : step.samples) {
+    const std::span<const float> logits = step.logits.select(row.logit_row).values<float>();
+    const int32_t token = sampler_.sample(logits, *row.params, row.seed, row.position);
+    step.next_tokens[static_cast<size_t>(row.request)] = token;
+    const TensorView pool_row = token_pool_.view().select(row.table_idx);
+    if (row.position < pool_row.dim(0)) pool_row.data<int32_t>()[row.position] = token;
+  }
+}
+
+std::string Engine::description() const {
+  return fmt::format("{} on {}, {}, attention {}", model_config_.architecture,
+                     kernels_->description(), config_.dtype, config_.attention_backend);
+}
+
+}  // namespace minisgl

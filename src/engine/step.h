@@ -1,0 +1,42 @@
+// One scheduled step: the batch, its inputs as they go to the device, and its results. Everything
+// in it stays alive until the results are handled; recycled, so that the steady state allocates
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/sampling.h"
+
+namespace minisgl {
+
+// How the token after a row of logits is chosen. Copied from the request when the step is prepared:
+// a step in flight does not look at requests.
+struct SampleRow {
+  int32_t request = 0;    // index in batch.reqs
+  int32_t logit_row = 0;  // row of the logits
+  int32_t table_idx = 0;  // where the token goes in the token pool …
+  int64_t position = 0;   // … and at which position; also the counter of its random draw
+  const SamplingParams* params = nullptr;
+  uint64_t seed = 0;
+};
+
+struct Step {
+  Batch batch;
+
+  // Filled by Engine::prepare().
+  std::vector<int32_t> token_rows;  // [T] row of the token pool each input id is read from
+  std::vector<int32_t> input_ids;   // [T] read from the token pool when the step runs
+  std::vector<int32_t> positions;   // [T]
+  std::vector<int32_t> out_loc;     // [T]
+  std::vector<int32_t> logit_rows;  // rows of T whose logits are computed
+  std::vector<SampleRow> samples;   // requests whose prompt is complete
+  bool all_logits = false;          // set by the caller: logits of every row, kept in `logits`
+
+  // Filled by Engine::forward().
+  std::vector<int32_t> next_tokens;  // [batch.size()]; -1: none sampled (a chunk of a prompt)
+  TensorView logits;                 // [rows, V] float32, good until the next forward()
+};
+
+}  // namespace minisgl
