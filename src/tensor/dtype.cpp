@@ -61,7 +61,7 @@ std::optional<DType> parse_dtype(std::string_view name) {
   if (lower == "fp32" || lower == "float") lower = "float32";
   if (lower == "fp16" || lower == "half") lower = "float16";
   for (const DTypeInfo& entry : kInfo) {
-    if (lower == entry.name || lower == entry.alias) return entry.dtype;
+    if (lower == entry.name || (!lower.empty() && lower == entry.alias)) return entry.dtype;
   }
   return std::nullopt;
 }

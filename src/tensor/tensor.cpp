@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -25,6 +26,16 @@ TensorView::TensorView(void* data, DType dtype, std::span<const int64_t> shape, 
     strides_[at] = stride;
     stride *= shape[at];
   }
+}
+
+TensorView TensorView::strided(void* data, DType dtype, std::span<const int64_t> shape,
+                               std::span<const int64_t> strides, Device device) {
+  TensorView view(data, dtype, shape, device);
+  MINISGL_CHECK(
+      strides.size() == shape.size() && (shape.empty() || shape.back() <= 1 || strides.back() == 1),
+      "the last dimension of {} is not dense", view.describe());
+  std::copy(strides.begin(), strides.end(), view.strides_.begin());
+  return view;
 }
 
 int64_t TensorView::numel() const {

@@ -50,6 +50,10 @@ class TensorView {
   TensorView(void* data, DType dtype, std::initializer_list<int64_t> shape, Device device = {})
       : TensorView(data, dtype, std::span<const int64_t>(shape.begin(), shape.size()), device) {}
 
+  // With gaps between rows: `strides` in elements, one a dimension; the innermost must be dense.
+  static TensorView strided(void* data, DType dtype, std::span<const int64_t> shape,
+                            std::span<const int64_t> strides, Device device = {});
+
   // Over a host array: rank 1.
   template <class T>
   static TensorView of(std::span<T> values) {
