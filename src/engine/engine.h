@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "attention/backend.h"
-#include "attention/registry.h"
 #include "core/context.h"
 #include "core/model_config.h"
 #include "engine/config.h"
@@ -56,7 +55,6 @@ class Engine {
   void forward(Step& step);
 
  private:
-  AttentionTarget attention_target() const;
   void resolve_limits();
   void load_model(const LoadProgress& progress);
   void allocate_tables();
