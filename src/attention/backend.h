@@ -14,7 +14,9 @@
 
 namespace minisgl {
 
-// One thread. Nothing allocates after the first step of a given size.
+// prepare_metadata() touches nothing that forward() of another batch reads: under overlap one
+// thread prepares batch n + 1 while another runs batch n. The rest belongs to the thread that runs
+// forward(). Nothing allocates after the first step of a given size.
 class AttentionBackend {
  public:
   virtual ~AttentionBackend() = default;

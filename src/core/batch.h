@@ -12,6 +12,8 @@
 
 namespace minisgl {
 
+class AttentionBackend;
+
 enum class Phase : uint8_t { kPrefill, kDecode };
 
 // The ragged, paged batch as attention sees it, filled by AttentionBackend::prepare_metadata().
@@ -24,6 +26,7 @@ struct AttentionMetadata {
                                        // cache_seqlens anything may stand
   int64_t max_seqlen_q = 0;
   int64_t max_seqlen_k = 0;
+  const AttentionBackend* made_by = nullptr;  // who may reuse it, and knows its derived type
 
   virtual ~AttentionMetadata() = default;
   // cu_seqlens_q[i + 1] - 1: the rows whose logits are needed. The first n requests only: metadata

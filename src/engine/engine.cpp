@@ -35,6 +35,7 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
     throw_error(ErrorKind::kUnsupported, "--device {}: this build runs on the CPU only",
                 config_.device);
   }
+  validate_attention_backend(config_.attention_backend, {});
   if (config_.threads <= 0) config_.threads = usable_cores();
   threads_ = std::make_unique<ThreadPool>(config_.threads);
   kernels_ = make_cpu_kernels(*threads_, config_.isa);
@@ -51,7 +52,8 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
   config_.num_pages = pool.num_pages = memory_plan_.num_pages;
   config_.max_seq_len = std::min(config_.max_seq_len, pool.num_pages * pool.page_size);
   pool_ = std::make_unique<KVPool>(*kernels_, pool);
-  attention_ = make_attention_backend(config_.attention_backend, *kernels_, *pool_);
+  attention_ =
+      create_attention_backend(config_.attention_backend, attention_target(), *kernels_, *pool_);
 
   allocate_tables();
   make_dummy();
@@ -71,7 +73,8 @@ void Engine::load_model(const LoadProgress& progress) {
   weight_dtype_ = resolve_dtype(config_.dtype, model_config_.dtype);
   config_.dtype = dtype_name(weight_dtype_);
   resolve_limits();
-  config_.attention_backend = resolve_attention_backend(config_.attention_backend, *kernels_);
+  config_.attention_backend =
+      resolve_attention_backend(config_.attention_backend, attention_target()).name;
 
   const Weights root(*opened.checkpoint);
   model_ = make_model(model_config_, LayerInit(root, *kernels_, weight_dtype_), config_.max_seq_len,
@@ -79,6 +82,8 @@ void Engine::load_model(const LoadProgress& progress) {
   opened.checkpoint->check_all_used(ignored_weights(model_config_));
   weight_bytes_ = opened.checkpoint->total_bytes();
 }
+
+AttentionTarget Engine::attention_target() const { return {.device = kernels_->device()}; }
 
 void Engine::resolve_limits() {
   const auto positive = [](const char* flag, int64_t value) {
@@ -169,7 +174,7 @@ void Engine::prepare(Step& step) {
            .position = req.device_len,
            .params = &params,
            .seed = params.seed ? *params.seed
-                               : mix_seed(config_.seed, static_cast<uint64_t>(req.uid))});
+                               : random_bits(config_.seed, static_cast<uint64_t>(req.uid))});
     }
     req.complete_one();
   }

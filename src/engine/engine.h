@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/backend.h"
+#include "attention/registry.h"
 #include "core/context.h"
 #include "core/model_config.h"
 #include "engine/config.h"
@@ -55,6 +56,7 @@ class Engine {
   void forward(Step& step);
 
  private:
+  AttentionTarget attention_target() const;
   void resolve_limits();
   void load_model(const LoadProgress& progress);
   void allocate_tables();

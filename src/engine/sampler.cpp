@@ -68,7 +68,7 @@ int32_t Sampler::sample(std::span<const float> logits, const SamplingParams& par
   keep_most_likely(params);
 
   const double kept = std::accumulate(probs_.begin(), probs_.end(), 0.0);
-  const double target = uniform_double(seed, static_cast<uint64_t>(position)) * kept;
+  const double target = random_uniform(seed, static_cast<uint64_t>(position)) * kept;
   double reached = 0.0;
   int32_t last = 0;
   for (size_t i = 0; i < probs_.size(); ++i) {

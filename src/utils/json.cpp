@@ -1,6 +1,10 @@
 #include "utils/json.h"
 
+#include <set>
+#include <vector>
+
 #include "utils/files.h"
+#include "utils/quote.h"
 
 namespace minisgl {
 namespace {
@@ -38,6 +42,29 @@ Json parse_json(std::string_view text, std::string_view what, ErrorKind kind, in
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {
+    throw_error(kind, "{}: not valid JSON: {}", what, error.what());
+  }
+}
+
+SortedJson parse_json_unique(std::string_view text, std::string_view what, ErrorKind kind,
+                             int max_depth) {
+  check_depth(text, what, kind, max_depth);
+  std::vector<std::set<std::string>> keys;  // seen so far, of every open object
+  const auto check = [&](int, SortedJson::parse_event_t event, SortedJson& value) {
+    if (event == SortedJson::parse_event_t::object_start) {
+      keys.emplace_back();
+    } else if (event == SortedJson::parse_event_t::object_end) {
+      keys.pop_back();
+    } else if (event == SortedJson::parse_event_t::key &&
+               !keys.back().insert(value.get<std::string>()).second) {
+      throw_error(kind, "{}: the name {} stands there twice", what,
+                  quote(value.get<std::string>()));
+    }
+    return true;
+  };
+  try {
+    return SortedJson::parse(text, check);
+  } catch (const SortedJson::exception& error) {
     throw_error(kind, "{}: not valid JSON: {}", what, error.what());
   }
 }

@@ -16,7 +16,14 @@ using Json = nlohmann::ordered_json;
 // the stack.
 Json parse_json(std::string_view text, std::string_view what, ErrorKind kind = ErrorKind::kBadFile,
                 int max_depth = 128);
-// The same, read from a file.
+
+// For documents of very many keys (file headers): look-up in logarithmic time, keys sorted.
+using SortedJson = nlohmann::json;
+// As parse_json(), and an object with the same key twice is an error.
+SortedJson parse_json_unique(std::string_view text, std::string_view what,
+                             ErrorKind kind = ErrorKind::kBadFile, int max_depth = 128);
+
+// parse_json() of a file.
 Json read_json_file(const std::string& path);
 
 }  // namespace minisgl

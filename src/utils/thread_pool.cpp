@@ -80,7 +80,7 @@ void ThreadPool::parallel_for(int64_t num_tasks, TaskRef task) {
   busy_.store(false, std::memory_order_release);
 }
 
-void ThreadPool::run_tasks() {
+void ThreadPool::run_tasks() noexcept {
   while (true) {
     const int64_t i = next_task_.fetch_add(1, std::memory_order_relaxed);
     if (i >= num_tasks_) return;

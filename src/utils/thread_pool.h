@@ -48,7 +48,7 @@ class ThreadPool {
  private:
   void stop();
   void work();
-  void run_tasks();
+  void run_tasks() noexcept;  // so that an exception ends the process on any of the threads
   bool try_join();
   void leave();
 

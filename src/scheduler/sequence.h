@@ -1,0 +1,53 @@
+// One request inside the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/req.h"
+#include "kvcache/prefix_cache.h"
+#include "message/replies.h"
+#include "message/requests.h"
+
+namespace minisgl {
+
+enum class SequenceState : uint8_t {
+  kWaiting,   // in the queue; holds nothing
+  kPrefill,   // holds a row and pages; part of its prompt is still to be computed
+  kDecode,    // one token a step
+  kFinished,  // has had its terminal reply; goes when no launched step mentions it
+};
+
+// Pages of its row, by position:
+//   [0, prefix.length())              in the prefix cache, locked by this request
+//   [prefix.length(), allocated_len)  its own
+struct Sequence {
+  Req req;
+  SequenceState state = SequenceState::kWaiting;
+  std::vector<int32_t> eos_token_ids;
+  int priority = 0;
+  uint64_t cache_salt = 0;
+  std::optional<Clock::time_point> deadline;
+
+  uint64_t arrival = 0;    // order of submission
+  uint64_t queued_at = 0;  // step at which it began to wait, for aging
+  uint64_t admission = 0;  // order of admission: the largest is the youngest
+  PrefixLock prefix;
+  int64_t allocated_len = 0;  // positions whose locations are in its row, whole pages
+  int64_t computed_len = 0;   // positions whose K and V were computed by finished steps
+  int64_t generated = 0;      // tokens that the host has received
+  int64_t cached_tokens = 0;  // of the prompt, found in the cache when it was first admitted
+  bool counted_cached = false;
+  int in_flight = 0;        // launched steps that mention it
+  bool retracting = false;  // gives its pages back when none does
+
+  bool holds_pages() const {
+    return state == SequenceState::kPrefill || state == SequenceState::kDecode;
+  }
+  // May be batched for another token or chunk.
+  bool wants_step() const { return holds_pages() && !retracting && req.can_decode(); }
+};
+
+}  // namespace minisgl
