@@ -12,7 +12,8 @@ function(minisgl_room name)
   if(ROOM_SOURCES)
     add_library(${target} STATIC ${ROOM_SOURCES})
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE ${ROOM_PRIVATE_LINKS} minisgl_warnings)
+    target_link_libraries(${target} PRIVATE ${ROOM_PRIVATE_LINKS}
+                                            $<BUILD_INTERFACE:minisgl_warnings>)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -27,11 +28,14 @@ function(minisgl_room name)
   endforeach()
   target_link_libraries(${target} ${scope} ${ROOM_LINKS})
 
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+
   set_property(GLOBAL APPEND PROPERTY MINISGL_ROOMS ${name})
   set_property(GLOBAL PROPERTY MINISGL_ROOM_USES_${name} "${ROOM_USES}")
 endfunction()
 
-# minisgl_test(NAME SOURCES a.cpp … USES room …): one GoogleTest binary a room, its cases in ctest.
+# minisgl_test(NAME SOURCES a.cpp … USES room …): one GoogleTest binary a room, one test in ctest.
+# Those in MINISGL_THREAD_TESTS run under ThreadSanitizer too.
 function(minisgl_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LINKS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -43,5 +47,10 @@ function(minisgl_test name)
   target_compile_definitions(${name} PRIVATE MINISGL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
                                              MINISGL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS sanitizer)
+  add_dependencies(sanitizer_tests ${name})
+  if(name IN_LIST MINISGL_THREAD_TESTS)
+    set_tests_properties(${name} PROPERTIES LABELS "sanitizer;threads")
+    add_dependencies(thread_tests ${name})
+  endif()
 endfunction()
