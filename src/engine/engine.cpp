@@ -61,9 +61,19 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
       graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests)), *attention_,
       dummy_, config_.max_seq_len, page_table_, [this](Batch& batch) { return run_model(batch); });
   sampler_ = Sampler(model_config_.vocab_size);
+  compute_ = std::make_unique<ComputeThread>([this](Step& step) { forward(step); });
 }
 
 Engine::~Engine() = default;
+
+StepRunner::Limits Engine::limits() const {
+  return {.num_pages = config_.num_pages,
+          .page_size = config_.page_size,
+          .max_seq_len = config_.max_seq_len,
+          .max_running_requests = config_.max_running_requests,
+          .max_prefill_tokens = config_.max_prefill_tokens,
+          .vocab_size = model_config_.vocab_size};
+}
 
 void Engine::load_model(const LoadProgress& progress) {
   OpenedModel opened = open_model(config_.model_path, {.dummy_weight = config_.dummy_weight});
@@ -92,6 +102,9 @@ void Engine::resolve_limits() {
     }
   };
   positive("--max-running-requests", config_.max_running_requests);
+  if (config_.max_prefill_tokens == 0) {
+    config_.max_prefill_tokens = kernels_->device().is_cpu() ? 512 : 8192;
+  }
   positive("--max-prefill-length", config_.max_prefill_tokens);
   positive("--page-size", config_.page_size);
   if (config_.num_pages < 0 || config_.max_seq_len < 0 || config_.graph_max_bs < 0) {

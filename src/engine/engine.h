@@ -12,11 +12,12 @@
 #include "attention/registry.h"
 #include "core/context.h"
 #include "core/model_config.h"
+#include "engine/compute_thread.h"
 #include "engine/config.h"
 #include "engine/graph_runner.h"
 #include "engine/memory_plan.h"
 #include "engine/sampler.h"
-#include "engine/step.h"
+#include "engine/step_runner.h"
 #include "kernel/kernels.h"
 #include "kvcache/kv_pool.h"
 #include "models/model.h"
@@ -24,14 +25,13 @@
 
 namespace minisgl {
 
-// prepare() belongs to the scheduler's thread, forward() to the compute thread; they may run at the
-// same time on different steps. Everything is allocated in the constructor or on first use of a
-// size; a steady-state decode step allocates nothing.
-class Engine {
+// Steps run one after another on a compute thread of the engine's own. Everything is allocated in
+// the constructor or on first use of a size; a steady-state decode step allocates nothing.
+class Engine final : public StepRunner {
  public:
   // Loads the model. Errors: whatever the config, the files or the machine do not allow.
   explicit Engine(const EngineConfig& config, const LoadProgress& progress = {});
-  ~Engine();
+  ~Engine() override;
 
   const EngineConfig& config() const { return config_; }  // resolved: no "auto" left
   const ModelConfig& model_config() const { return model_config_; }
@@ -41,19 +41,12 @@ class Engine {
   int64_t weight_bytes() const { return weight_bytes_; }
   std::string description() const;  // device, threads, dtype, attention: one line
 
-  int64_t num_pages() const { return memory_plan_.num_pages; }
-  int64_t max_seq_len() const { return config_.max_seq_len; }
-  // [max_running_requests + 1, >= max_seq_len] int32 on the host: token locations, and the tokens
-  // themselves. The last row is the dummy request's.
-  TensorView page_table() const { return page_table_; }
-  TensorView token_pool() const { return token_pool_; }
-
-  // Describes what the scheduler batched (step.batch.reqs, .phase; pages are in the page table):
-  // pads it, computes positions and locations, the attention metadata and the sampling rows, and
-  // advances the requests (Req::complete_one): from here on the step is self-contained.
-  void prepare(Step& step);
-  // Runs a prepared step: fills next_tokens and writes them to the token pool.
-  void forward(Step& step);
+  Limits limits() const override;
+  TensorView page_table() const override { return page_table_; }
+  TensorView token_pool() const override { return token_pool_; }
+  void prepare(Step& step) override;
+  void launch(Step& step) override { compute_->launch(step); }
+  void wait(Step& step) override { compute_->wait(step); }
 
  private:
   AttentionTarget attention_target() const;
@@ -61,6 +54,7 @@ class Engine {
   void load_model(const LoadProgress& progress);
   void allocate_tables();
   void make_dummy();
+  void forward(Step& step);
   TensorView run_model(Batch& batch);
   void sample(Step& step);
 
@@ -82,6 +76,7 @@ class Engine {
   Arena arena_;
   std::unique_ptr<GraphRunner> graphs_;
   Sampler sampler_{1};
+  std::unique_ptr<ComputeThread> compute_;  // last: ends before what it uses
 };
 
 }  // namespace minisgl

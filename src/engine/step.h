@@ -3,7 +3,9 @@
 // nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include "core/batch.h"
@@ -34,9 +36,11 @@ struct Step {
   std::vector<SampleRow> samples;   // requests whose prompt is complete
   bool all_logits = false;          // set by the caller: logits of every row, kept in `logits`
 
-  // Filled by Engine::forward().
+  // Filled when it has run.
   std::vector<int32_t> next_tokens;  // [batch.size()]; -1: none sampled (a chunk of a prompt)
-  TensorView logits;                 // [rows, V] float32, good until the next forward()
+  TensorView logits;                 // [rows, V] float32, good until the next step runs
+  std::exception_ptr error;          // what running it threw, if it did
+  std::atomic<bool> done{false};     // set by the compute thread, waited for by the scheduler's
 };
 
 }  // namespace minisgl

@@ -32,7 +32,7 @@ struct Reply {
   bool finished = false;
   FinishReason reason = FinishReason::kNone;
   ErrorKind error_kind = ErrorKind::kInternal;
-  std::string error;
+  std::string error{};
   // Of the finished reply: what the request cost.
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache at admission

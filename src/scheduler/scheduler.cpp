@@ -1,0 +1,285 @@
+#include "scheduler/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "utils/error.h"
+
+namespace minisgl {
+namespace {
+
+template <class T>
+void require(bool ok, const char* expected, T found) {
+  if (!ok) throw_error(ErrorKind::kInvalidArgument, "{}, found {}", expected, found);
+}
+
+void check_sampling(const SamplingParams& params, int64_t vocab_size) {
+  require(params.max_tokens >= 1, "max_tokens must be at least 1", params.max_tokens);
+  require(params.temperature >= 0.0 && params.temperature <= 100.0,
+          "temperature must be from 0 to 100", params.temperature);
+  require(params.top_p > 0.0 && params.top_p <= 1.0, "top_p must be above 0 up to 1", params.top_p);
+  require(params.min_p >= 0.0 && params.min_p <= 1.0, "min_p must be from 0 to 1", params.min_p);
+  for (const int32_t id : params.stop_token_ids) {
+    require(id >= 0 && id < vocab_size, "stop_token_ids must be ids of the vocabulary", id);
+  }
+}
+
+bool contains(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// Tokens that one request may have in all.
+int64_t sequence_room(const StepRunner::Limits& limits) {
+  return std::min(limits.max_seq_len, limits.num_pages * limits.page_size);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(StepRunner& runner, const SchedulerConfig& config)
+    : runner_(runner),
+      config_(config),
+      limits_(runner.limits()),
+      table_(runner.token_pool(), limits_.max_running_requests),
+      cache_(limits_.num_pages, limits_.page_size, runner.page_table(),
+             make_prefix_cache(config.cache_type, limits_.page_size)),
+      policy_(config, limits_, table_, cache_) {
+  require(config.aging_steps >= 1, "aging_steps must be at least 1", config.aging_steps);
+}
+
+Scheduler::~Scheduler() {
+  for (Launched& launched : steps_) {
+    if (!launched.active) continue;
+    try {
+      runner_.wait(launched.step);
+    } catch (const std::exception&) {
+      // Nobody is left to be told.
+    }
+  }
+}
+
+void Scheduler::check_request(const GenerateRequest& request) const {
+  const auto prompt = static_cast<int64_t>(request.input_ids.size());
+  require(!sequences_.contains(request.uid), "request ids must be unique", request.uid);
+  if (prompt == 0) {
+    throw_error(ErrorKind::kInvalidArgument, "the prompt is empty: at least one token is needed");
+  }
+  for (const int32_t id : request.input_ids) {
+    if (id < 0 || id >= limits_.vocab_size) {
+      throw_error(ErrorKind::kInvalidArgument,
+                  "prompt token id {} is outside the vocabulary of {} tokens", id,
+                  limits_.vocab_size);
+    }
+  }
+  check_sampling(request.sampling_params, limits_.vocab_size);
+  const int64_t room = sequence_room(limits_);
+  if (prompt >= room) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "the prompt has {} tokens, at most {} fit beside one answer token; shorten it or "
+                "raise --max-seq-len (now {}) or --num-pages (now {} pages of {})",
+                prompt, room - 1, limits_.max_seq_len, limits_.num_pages, limits_.page_size);
+  }
+  if (config_.max_waiting > 0 && num_waiting() >= config_.max_waiting) {
+    throw_error(ErrorKind::kResource, "{} requests are waiting already, the limit; try again later",
+                num_waiting());
+  }
+}
+
+void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
+  try {
+    check_request(request);
+  } catch (const Error& error) {
+    replies.push_back({.uid = request.uid,
+                       .finished = true,
+                       .reason = FinishReason::kError,
+                       .error_kind = error.kind(),
+                       .error = error.what(),
+                       .prompt_tokens = static_cast<int64_t>(request.input_ids.size())});
+    return;
+  }
+  auto sequence = std::make_unique<Sequence>();
+  Req& req = sequence->req;
+  req.uid = request.uid;
+  req.sampling_params = std::move(request.sampling_params);
+  req.input_ids = std::move(request.input_ids);
+  req.prompt_len = req.prefill_len = static_cast<int64_t>(req.input_ids.size());
+  req.max_device_len = req.prompt_len + std::min(req.sampling_params.max_tokens,
+                                                 sequence_room(limits_) - req.prompt_len);
+  // The hot loop appends without allocating.
+  req.input_ids.reserve(static_cast<size_t>(req.max_device_len));
+  sequence->eos_token_ids = std::move(request.eos_token_ids);
+  sequence->priority = request.priority;
+  sequence->cache_salt = request.cache_salt;
+  sequence->deadline = request.deadline;
+  num_deadlines_ += sequence->deadline.has_value();
+  sequence->arrival = ++arrivals_;
+  sequence->queued_at = policy_.num_steps();
+  queues_.waiting.push_back(sequence.get());
+  sequences_.emplace(req.uid, std::move(sequence));
+}
+
+void Scheduler::abort(int64_t uid, std::vector<Reply>& replies) {
+  const auto found = sequences_.find(uid);
+  if (found == sequences_.end() || found->second->state == SequenceState::kFinished) return;
+  end_sequence(*found->second, {.reason = FinishReason::kAbort}, replies);
+  settle();
+}
+
+void Scheduler::expire(std::vector<Reply>& replies) {
+  if (num_deadlines_ == 0) return;
+  const Clock::time_point now = Clock::now();
+  for (const auto& [uid, sequence] : sequences_) {
+    if (sequence->state != SequenceState::kFinished && sequence->deadline &&
+        *sequence->deadline <= now) {
+      end_sequence(*sequence, {.reason = FinishReason::kTimeout}, replies);
+    }
+  }
+}
+
+bool Scheduler::step(std::vector<Reply>& replies) {
+  expire(replies);
+  settle();
+  Launched& next = steps_[next_step_];
+  Launched& running = steps_[next_step_ ^ 1];
+  MINISGL_CHECK(!next.active);
+  policy_.plan(queues_, next.sequences);
+  if (!next.sequences.empty()) {
+    launch(next);
+    next_step_ ^= 1;
+  }
+  if (running.active) finish_step(running, replies);
+  if (!config_.overlap && next.active) finish_step(next, replies);
+  settle();
+  return !is_idle();
+}
+
+void Scheduler::launch(Launched& next) {
+  Batch& batch = next.step.batch;
+  batch.reqs.clear();
+  batch.phase = Phase::kDecode;
+  next.end.clear();
+  for (Sequence* sequence : next.sequences) {
+    Req& req = sequence->req;
+    if (sequence->state == SequenceState::kPrefill) {
+      batch.phase = Phase::kPrefill;
+      computed_prompt_tokens_ += req.extend_len();
+      if (req.device_len == req.prefill_len) sequence->state = SequenceState::kDecode;
+    }
+    batch.reqs.push_back(&req);
+    next.end.push_back(req.device_len);
+    ++sequence->in_flight;
+  }
+  runner_.prepare(next.step);
+  runner_.launch(next.step);
+  next.active = true;
+}
+
+void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
+  done.active = false;
+  for (Sequence* sequence : done.sequences) --sequence->in_flight;
+  try {
+    runner_.wait(done.step);
+  } catch (const std::exception& error) {
+    for (Sequence* sequence : done.sequences) {
+      if (sequence->state == SequenceState::kFinished) continue;
+      end_sequence(*sequence, {.reason = FinishReason::kError, .error = error.what()}, replies);
+    }
+    return;
+  }
+  for (size_t i = 0; i < done.sequences.size(); ++i) {
+    Sequence& sequence = *done.sequences[i];
+    if (sequence.state == SequenceState::kFinished) continue;
+    sequence.computed_len = done.end[i];
+    // While the prompt is computed each chunk becomes visible to others; later only the end does.
+    if (done.end[i] <= sequence.req.prefill_len) cache_.insert(sequence, done.end[i]);
+    const int32_t token = done.step.next_tokens[i];
+    if (token >= 0) receive_token(sequence, token, replies);
+  }
+}
+
+void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies) {
+  Req& req = sequence.req;
+  req.input_ids.push_back(token);
+  ++sequence.generated;
+  const SamplingParams& params = req.sampling_params;
+  const bool is_eos = !params.ignore_eos && contains(sequence.eos_token_ids, token);
+  const bool stops = is_eos || contains(params.stop_token_ids, token);
+  // Counted by what the host has received: a launched step is one ahead.
+  const bool is_full = static_cast<int64_t>(req.input_ids.size()) >= req.max_device_len;
+  Reply reply{.uid = req.uid, .token = token, .token_is_text = !stops};
+  if (!stops && !is_full) {
+    replies.push_back(std::move(reply));
+    return;
+  }
+  reply.reason = stops ? FinishReason::kStop : FinishReason::kLength;
+  end_sequence(sequence, std::move(reply), replies);
+}
+
+void Scheduler::end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>& replies) {
+  if (sequence.state == SequenceState::kWaiting) {
+    std::erase(queues_.waiting, &sequence);
+    ended_waiting_.push_back(&sequence);
+  }
+  num_deadlines_ -= sequence.deadline.has_value();
+  sequence.state = SequenceState::kFinished;
+  reply.uid = sequence.req.uid;
+  reply.finished = true;
+  reply.prompt_tokens = sequence.req.prompt_len;
+  reply.cached_tokens = sequence.cached_tokens;
+  reply.completion_tokens = sequence.generated;
+  replies.push_back(std::move(reply));
+}
+
+// Whatever no launched step mentions any more: finished requests go, retracted ones queue again.
+void Scheduler::settle() {
+  for (Sequence* sequence : ended_waiting_) sequences_.erase(sequence->req.uid);
+  ended_waiting_.clear();
+  const auto leaves = [](const Sequence* sequence) {
+    return sequence->in_flight == 0 &&
+           (sequence->state == SequenceState::kFinished || sequence->retracting);
+  };
+  size_t kept = 0;
+  for (Sequence* sequence : queues_.active) {
+    if (leaves(sequence)) {
+      leave(*sequence);
+    } else {
+      queues_.active[kept++] = sequence;
+    }
+  }
+  queues_.active.resize(kept);
+}
+
+void Scheduler::leave(Sequence& sequence) {
+  cache_.release(sequence);
+  table_.free(sequence.req.table_idx);
+  sequence.req.table_idx = -1;
+  if (sequence.state == SequenceState::kFinished) {
+    sequences_.erase(sequence.req.uid);
+  } else {
+    requeue(sequence);
+  }
+}
+
+// Its tokens stay, and as much of their K and V as the cache keeps; it resumes where it was.
+void Scheduler::requeue(Sequence& sequence) {
+  Req& req = sequence.req;
+  sequence.retracting = false;
+  sequence.state = SequenceState::kWaiting;
+  req.prefill_len = static_cast<int64_t>(req.input_ids.size());
+  req.cached_len = 0;
+  req.device_len = 0;
+  sequence.queued_at = policy_.num_steps();
+  const auto position =
+      std::find_if(queues_.waiting.begin(), queues_.waiting.end(),
+                   [&](const Sequence* other) { return other->arrival > sequence.arrival; });
+  queues_.waiting.insert(position, &sequence);
+}
+
+void Scheduler::check_integrity() const {
+  const std::vector<const Sequence*> holding(queues_.active.begin(), queues_.active.end());
+  cache_.check_integrity(holding);
+  MINISGL_CHECK(table_.num_free() + num_running() == limits_.max_running_requests,
+                "{} free rows and {} running requests are not {}", table_.num_free(), num_running(),
+                limits_.max_running_requests);
+}
+
+}  // namespace minisgl

@@ -1,0 +1,86 @@
+// The loop: requests in, steps to the runner, replies out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/step_runner.h"
+#include "message/replies.h"
+#include "message/requests.h"
+#include "scheduler/cache_manager.h"
+#include "scheduler/config.h"
+#include "scheduler/policy.h"
+#include "scheduler/sequence.h"
+#include "scheduler/table.h"
+
+namespace minisgl {
+
+// Every submitted request gets exactly one finished reply, whatever happens, and none after it.
+// One thread. With overlap on, step n + 1 is prepared and launched while n runs, and n's results
+// are handled then; a request that ended in n may be part of n + 1 already, whose result for it is
+// dropped, and its row and pages go back only when no launched step mentions it.
+class Scheduler {
+ public:
+  Scheduler(StepRunner& runner, const SchedulerConfig& config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Queues a request, or answers at once why it cannot be served.
+  void submit(GenerateRequest request, std::vector<Reply>& replies);
+  // Unknown or ended requests are ignored.
+  void abort(int64_t uid, std::vector<Reply>& replies);
+  // One turn of the loop; replies are appended. False: nothing is left to do.
+  bool step(std::vector<Reply>& replies);
+  bool is_idle() const { return sequences_.empty(); }
+
+  int64_t num_waiting() const { return static_cast<int64_t>(queues_.waiting.size()); }
+  int64_t num_running() const { return static_cast<int64_t>(queues_.active.size()); }
+  int64_t num_retracted() const { return policy_.num_retracted(); }
+  WaitReason last_wait_reason() const { return policy_.last_wait_reason(); }
+  const CacheManager& cache() const { return cache_; }
+  // Prompt tokens computed since the start (not those found in the cache).
+  int64_t computed_prompt_tokens() const { return computed_prompt_tokens_; }
+  // Everything that no request uses leaves the prefix cache; the number of pages freed.
+  int64_t flush_cache() { return cache_.flush(); }
+  // Error (internal): the first invariant that does not hold.
+  void check_integrity() const;
+
+ private:
+  // A launched step with the sequences of its batch.
+  struct Launched {
+    Step step;
+    std::vector<Sequence*> sequences;
+    std::vector<int64_t> end;  // each one's device_len in this step
+    bool active = false;
+  };
+
+  void check_request(const GenerateRequest& request) const;
+  void launch(Launched& next);
+  void finish_step(Launched& done, std::vector<Reply>& replies);
+  void receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies);
+  void end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>& replies);
+  void expire(std::vector<Reply>& replies);
+  void settle();
+  void leave(Sequence& sequence);
+  void requeue(Sequence& sequence);
+
+  StepRunner& runner_;
+  SchedulerConfig config_;
+  StepRunner::Limits limits_;
+  TableManager table_;
+  CacheManager cache_;
+  Policy policy_;
+  std::unordered_map<int64_t, std::unique_ptr<Sequence>> sequences_;
+  SequenceQueues queues_;
+  std::vector<Sequence*> ended_waiting_;  // ended while they held nothing; go at the next settle()
+  Launched steps_[2];
+  int next_step_ = 0;  // the one to plan into
+  uint64_t arrivals_ = 0;
+  int64_t num_deadlines_ = 0;
+  int64_t computed_prompt_tokens_ = 0;
+};
+
+}  // namespace minisgl
