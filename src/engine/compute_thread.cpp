@@ -20,14 +20,19 @@ void ComputeThread::launch(Step& step) {
   const uint32_t number = launched_.load(std::memory_order_relaxed);
   MINISGL_CHECK(number - finished_.load() < kCapacity, "more than {} steps launched", kCapacity);
   step.error = nullptr;
-  step.done.store(false, std::memory_order_relaxed);
+  step.ticket = number;
   ring_[number % kCapacity] = &step;
   launched_.store(number + 1, std::memory_order_release);
   launched_.notify_one();
 }
 
 void ComputeThread::wait(Step& step) {
-  step.done.wait(false, std::memory_order_acquire);
+  // Wraps around after 2^32 steps; the difference does not.
+  for (uint32_t finished = finished_.load(std::memory_order_acquire);
+       static_cast<int32_t>(finished - step.ticket) <= 0;
+       finished = finished_.load(std::memory_order_acquire)) {
+    finished_.wait(finished, std::memory_order_acquire);
+  }
   if (step.error) std::rethrow_exception(std::exchange(step.error, nullptr));
 }
 
@@ -42,9 +47,8 @@ void ComputeThread::work() {
     } catch (...) {
       step.error = std::current_exception();
     }
-    finished_.store(number + 1);
-    step.done.store(true, std::memory_order_release);
-    step.done.notify_one();
+    finished_.store(number + 1, std::memory_order_release);
+    finished_.notify_one();
   }
 }
 

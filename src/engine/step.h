@@ -3,7 +3,6 @@
 // nothing.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <vector>
@@ -40,7 +39,7 @@ struct Step {
   std::vector<int32_t> next_tokens;  // [batch.size()]; -1: none sampled (a chunk of a prompt)
   TensorView logits;                 // [rows, V] float32, good until the next step runs
   std::exception_ptr error;          // what running it threw, if it did
-  std::atomic<bool> done{false};     // set by the compute thread, waited for by the scheduler's
+  uint32_t ticket = 0;               // its number among the steps launched
 };
 
 }  // namespace minisgl
