@@ -3,6 +3,8 @@
 #   make run               chat with the default model; PROMPT="…" answers once and leaves,
 #                          MODEL=… takes another model
 #   make test              everything that the tests need, then all of them
+#   make cuda              the program and its CUDA plugin in build/cuda (needs the CUDA toolkit);
+#                          CUDA_ARCHITECTURES=90a (default), 80, 86, 89, 100 or a list
 #   make ci                what only maintainers need: sanitizers, fuzzing, lint, docs' commands
 #   make format            clang-format over all sources
 #   make clean             remove the build folder and the tests' Python environment
@@ -14,7 +16,9 @@ MODEL ?= $(DEFAULT_MODEL)
 BUILD := build/release
 export MODEL PROMPT
 
-.PHONY: run test ci format clean setup-run setup-test setup-ci model venv
+CUDA_ARCHITECTURES ?= 90a
+
+.PHONY: run test cuda ci format clean setup-run setup-test setup-ci model venv
 
 run: setup-run $(if $(filter $(DEFAULT_MODEL),$(MODEL)),model)
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release -DMINISGL_BUILD_TESTS=OFF
@@ -26,6 +30,10 @@ test: setup-test model venv
 	@cmake --build $(BUILD)
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@.venv/bin/pytest tests/clients
+
+cuda: setup-run
+	@cmake --preset cuda -DMINISGL_BUILD_TESTS=OFF "-DMINISGL_CUDA_ARCHITECTURES=$(CUDA_ARCHITECTURES)"
+	@cmake --build build/cuda --target minisgl_cuda minisgl_cli_main
 
 ci: setup-ci model
 	@scripts/ci.sh
