@@ -16,9 +16,12 @@ using testing::goldens_dir;
 using testing::ids_of;
 using testing::read_jsonl;
 
+// Where `make run` puts the default model, or MINISGL_SMOLLM2.
 std::optional<std::string> smollm2_path() {
-  const char* path = std::getenv("MINISGL_SMOLLM2");
-  if (!path || !std::filesystem::exists(path)) return std::nullopt;
+  const char* named = std::getenv("MINISGL_SMOLLM2");
+  const std::string path =
+      named ? named : MINISGL_SOURCE_DIR "/build/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  if (!std::filesystem::exists(path)) return std::nullopt;
   return path;
 }
 
