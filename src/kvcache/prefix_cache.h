@@ -28,6 +28,19 @@ struct PrefixInsertion {
   PrefixHandle handle;  // all whole pages of the tokens, now in the cache; not locked yet
 };
 
+// Why a match is not longer: the answer to "why was my prompt computed again?".
+enum class PrefixStop : uint8_t {
+  kComplete,    // every token matched
+  kPageBorder,  // what is left fills no page
+  kDiffers,     // the cache goes on with other tokens
+  kNotCached,   // nothing in the cache goes on from there
+  kCacheOff,    // this cache never holds anything
+};
+struct PrefixDivergence {
+  int64_t agreeing_tokens = 0;  // known to the cache, the last page counted in part
+  PrefixStop stop = PrefixStop::kCacheOff;
+};
+
 struct PrefixCacheSizes {
   int64_t evictable_tokens = 0;
   int64_t protected_tokens = 0;
@@ -55,6 +68,10 @@ class PrefixCache {
   virtual void locations(const PrefixHandle& handle, int64_t begin,
                          std::span<int32_t> out) const = 0;
 
+  // Where and why `match`, just returned for `tokens` and `salt`, ended.
+  virtual PrefixDivergence divergence(const PrefixHandle& match, std::span<const int32_t> tokens,
+                                      uint64_t salt) const = 0;
+
   // The whole pages of `tokens` with their `locations` (same length) go to the cache, which owns
   // the pages that were not in it before.
   virtual PrefixInsertion insert_prefix(std::span<const int32_t> tokens,
@@ -70,9 +87,13 @@ class PrefixCache {
   virtual void flush(std::vector<int32_t>& freed_pages) = 0;
 
   virtual PrefixCacheSizes sizes() const = 0;
+  // Grows whenever a page comes or goes: the same match at the same version finds the same.
+  virtual uint64_t version() const = 0;
   // Recounts everything. Error (internal): the first invariant that does not hold.
   virtual void check_integrity() const = 0;
   virtual std::vector<PrefixNodeInfo> snapshot() const = 0;
+  // The first location of every page that the cache owns, in no particular order.
+  virtual void append_pages(std::vector<int32_t>& pages) const = 0;
 };
 
 // "radix" or "naive" (which never holds anything). Error: kInvalidArgument with the list.
