@@ -220,7 +220,7 @@ class Download {
         job_.url, headers, [&](const HttpResponse& head) { begin(head); },
         [&](std::string_view piece) {
           file_.append(piece);
-          if (job_.size && file_.size() > *job_.size) too_long();
+          if (job_.size && file_.size() > *job_.size) wrong_length(file_.size());
           report();
         });
     if (response.status == 416) {  // what is on disk is not a beginning of this file
@@ -251,17 +251,20 @@ class Download {
                              true};
       }
       spliced_ = spliced_ || file_.size() > 0;
-    } else if (file_.size() > 0) {
-      start_over();
+    } else {
+      const auto length = parse_number(head.header("content-length").value_or(""));
+      if (job_.size && length && *length != *job_.size) wrong_length(*length);
+      if (file_.size() > 0) start_over();
     }
     const std::string etag = head.header("etag").value_or("");
     etag_ = is_strong_etag(etag) ? etag : "";
   }
 
-  [[noreturn]] void too_long() {
+  [[noreturn]] void wrong_length(uint64_t length) {
     file_.remove();
-    throw_error(ErrorKind::kBadFile, "{}: expected {} bytes, the server sends more; try again",
-                job_.what, *job_.size);
+    throw_error(ErrorKind::kBadFile,
+                "{}: expected {} bytes as announced, the server sends {}; try again", job_.what,
+                *job_.size, length);
   }
 
   void report() {
