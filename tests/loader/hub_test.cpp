@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "loader/http_client.h"
@@ -321,6 +322,52 @@ TEST_F(HubTest, OfflineAFolderOfAnOlderModelScopeClientIsUsed) {
   write("hub/models/Qwen/Qwen3-0___6B/config.json", "{}");
   write("hub/models/Qwen/Qwen3-0___6B/model.safetensors", "x");
   EXPECT_EQ(resolve_model("Qwen/Qwen3-0.6B", options), folder_ + "/hub/models/Qwen/Qwen3-0___6B");
+}
+
+HttpResponse answer(int status) {
+  HttpResponse response;
+  response.status = status;
+  response.url = "http://h/";
+  return response;
+}
+
+TEST(Retries, CountFailuresInARowWithoutANewByte) {
+  const RetryOptions retry{.max_retries = 2, .delay_ms = 0};
+  int calls = 0;
+  const auto fails_first = [&](int failures, int status) {
+    calls = 0;
+    return [&calls, failures, status] { return answer(calls++ < failures ? status : 200); };
+  };
+  EXPECT_EQ(with_retries(fails_first(2, 503), "m", retry, {}).status, 200);
+  expect_error(ErrorKind::kNetwork, "http://h/ answered 503 (tried 3 times)",
+               [&] { with_retries(fails_first(3, 503), "m", retry, {}); });
+  EXPECT_EQ(with_retries(fails_first(1, 404), "m", retry, {}).status, 404);
+  EXPECT_EQ(with_retries(fails_first(50, 503), "m", retry, {}, [] { return true; }).status, 200);
+
+  calls = 0;
+  const auto refused = [&]() -> HttpResponse {
+    ++calls;
+    throw TransportError{"certificate", false};
+  };
+  expect_error(ErrorKind::kNetwork, "m: certificate",
+               [&] { with_retries(refused, "m", retry, {}); });
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Retries, EndWhenTheCallerCancels) {
+  const RetryOptions patient{.max_retries = 5, .delay_ms = 60'000};
+  expect_error(ErrorKind::kCancelled, "cancelled", [&] {
+    with_retries([] { return answer(503); }, "m", patient, [] { return true; });
+  });
+}
+
+TEST_F(HubTest, ACancelledRequestIsNoNetworkError) {
+  // Nobody listens there, and the retries would take minutes.
+  const HubOptions options{.endpoint = "http://127.0.0.1:1",
+                           .cache_dir = folder_,
+                           .retry = {.max_retries = 5, .delay_ms = 60'000},
+                           .cancelled = [] { return true; }};
+  expect_error(ErrorKind::kCancelled, "cancelled", [&] { resolve_model("o/r", options); });
 }
 
 TEST(RunInParallel, CallsEachOnceAndThrowsTheFirstError) {
