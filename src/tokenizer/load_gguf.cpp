@@ -149,7 +149,9 @@ std::unique_ptr<Tokenizer> make_llama_kind(const GgufFile& file,
     spec.pieces.push_back({to_valid_utf8(tokens[i]), static_cast<float>((*scores)[i]), types[i]});
   }
   spec.add_dummy_prefix = file.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
-  return make_sentencepiece(std::move(spec), file.path());
+  TokenizerParts parts = make_sentencepiece_parts(std::move(spec), file.path());
+  put_bos_and_eos_around(parts);
+  return make_pipeline_tokenizer(std::move(parts), file.path());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ void put_bos_and_eos_around(TokenizerParts& parts) {
   if (parts.info.adds_eos) parts.suffix.push_back(parts.info.eos_id);
 }
 
-std::unique_ptr<Tokenizer> make_sentencepiece(SentencePieceSpec spec, std::string_view name) {
+TokenizerParts make_sentencepiece_parts(SentencePieceSpec spec, std::string_view name) {
   const size_t count = spec.pieces.size();
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocab>();
@@ -81,8 +81,7 @@ std::unique_ptr<Tokenizer> make_sentencepiece(SentencePieceSpec spec, std::strin
   parts.decoder.push_back(make_replace_decoder(kSpaceMark, " "));
   parts.decoder.push_back(make_byte_fallback_decoder());
   if (spec.add_dummy_prefix) parts.decoder.push_back(make_strip_decoder(" ", 1, 0, true));
-  put_bos_and_eos_around(parts);
-  return make_pipeline_tokenizer(std::move(parts), name);
+  return parts;
 }
 
 }  // namespace minisgl

@@ -30,7 +30,7 @@ struct SentencePieceSpec {
   TokenizerInfo info;
 };
 // Errors: kBadFile, naming `name`.
-std::unique_ptr<Tokenizer> make_sentencepiece(SentencePieceSpec spec, std::string_view name);
+TokenizerParts make_sentencepiece_parts(SentencePieceSpec spec, std::string_view name);
 
 // Control, unknown and user-defined pieces, which are looked for in the raw text.
 std::vector<AddedToken> added_tokens_of_pieces(const Vocab& vocab,

@@ -15,6 +15,7 @@
 namespace minisgl {
 
 class GgufFile;
+class Logger;
 
 struct EncodeOptions {
   bool add_special = true;    // put what the model expects around a text (BOS, sometimes EOS)
@@ -90,7 +91,9 @@ class Tokenizer {
 
 // path: a folder with tokenizer.json (preferred) or tokenizer.model, tokenizer_config.json and
 // chat_template.jinja; or one of the first two files; or a GGUF file.
+// log: told where the files contradict each other.
 // Errors: kNotFound, kBadFile, kUnsupported (names the part of the file that is not known).
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const Logger& log);
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 // The content of a tokenizer.json and, where not empty, of a tokenizer_config.json.
