@@ -25,6 +25,9 @@ struct RopeConfig {
   std::optional<double> mscale, mscale_all_dim;  // yarn, DeepSeek's way of saying attention_factor
   bool truncate = true;                          // yarn: correction range rounded to whole dims
   double partial_rotary_factor = 1.0;            // share of head_dim that is rotated
+  // [rotary_dim / 2] or empty: each frequency is divided by its own factor, whatever the type (how
+  // GGUF files keep llama3's scaling).
+  std::vector<float> freq_factors;
 };
 
 struct ModelConfig {

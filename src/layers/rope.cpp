@@ -90,6 +90,12 @@ RopeFrequencies rope_frequencies(const RopeConfig& rope, int64_t head_dim,
       result.attention_factor = static_cast<float>(yarn_attention_factor(rope));
       break;
   }
+  if (!rope.freq_factors.empty()) {
+    MINISGL_CHECK(rope.freq_factors.size() == result.inv_freq.size());
+    for (size_t i = 0; i < result.inv_freq.size(); ++i) {
+      result.inv_freq[i] /= rope.freq_factors[i];
+    }
+  }
   return result;
 }
 

@@ -507,7 +507,10 @@ void GgufFile::add_other_shards() {
 }
 
 void GgufFile::release(size_t shard, std::span<const std::byte> bytes) const {
-  if (shards_[shard].file) shards_[shard].file->release(bytes);
+  const auto whole = shards_[shard].bytes;
+  const bool inside =
+      bytes.data() >= whole.data() && bytes.data() + bytes.size() <= whole.data() + whole.size();
+  if (shards_[shard].file && inside) shards_[shard].file->release(bytes);
 }
 
 const GgufValue* GgufFile::find(std::string_view key) const {

@@ -95,6 +95,7 @@ class GgufFile {
   size_t num_shards() const { return shards_.size(); }
   const std::string& shard_path(size_t shard) const { return shards_[shard].path; }
   // Tells the kernel that these bytes of a tensor were read and need not stay resident.
+  // Bytes outside the shard are left alone.
   void release(size_t shard, std::span<const std::byte> bytes) const;
 
   // Metadata of the first shard, in the file's order.
