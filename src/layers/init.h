@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernel/kernels.h"
@@ -25,7 +26,7 @@ enum class Split {
 class LayerInit {
  public:
   LayerInit(Weights weights, Kernels& kernels, DType dtype, Shard shard = {})
-      : weights_(weights), kernels_(&kernels), dtype_(dtype), shard_(shard) {}
+      : weights_(std::move(weights)), kernels_(&kernels), dtype_(dtype), shard_(shard) {}
 
   LayerInit operator/(std::string_view name) const {
     return LayerInit(weights_ / name, *kernels_, dtype_, shard_);
