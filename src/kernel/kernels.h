@@ -107,7 +107,7 @@ class Kernels {
   // pool[loc[t]] = rows[t], converted to the pool's dtype
   // pool: [locations, Hkv, D], rows: [T, Hkv, D] (may be strided), loc: [T] int32
   virtual void store_kv(TensorView pool, TensorView rows, TensorView loc) = 0;
-  // See PagedAttentionArgs. Scores and softmax in float32, keys in order: the definition.
+  // See PagedAttentionArgs. Scores and softmax in float32 or better, keys in order.
   virtual void paged_attention(const PagedAttentionArgs& args) = 0;
   // out[i] = x[rows[i]]                                out: [n, H], x: [T, H], rows: [n] int32
   virtual void gather_rows(TensorView out, TensorView x, TensorView rows) = 0;

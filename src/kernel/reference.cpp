@@ -132,7 +132,8 @@ void rotate(float* head, const float* cosines, const float* sines, int64_t half)
   }
 }
 
-// One query head's attention: scores of all keys that it sees, softmax, weighted sum.
+// One query head's attention: scores of all keys that it sees, softmax, weighted sum. Scores stay
+// in double: in float32 one of 4000 is off by 1e-4, and its weight by as much.
 void attend(const PagedAttentionArgs& args, int64_t request, int64_t token, int64_t head,
             int64_t position) {
   const int64_t dim = args.q.dim(2);
@@ -144,29 +145,30 @@ void attend(const PagedAttentionArgs& args, int64_t request, int64_t token, int6
   const float sink =
       args.sinks.empty() ? -std::numeric_limits<float>::infinity() : args.sinks.data<float>()[head];
 
-  std::vector<float> scores;
+  std::vector<double> scores;
   for (int64_t j = first; j <= position; ++j) {
     checks::index_below("paged_attention", pages[j], args.k_pool.dim(0));
     const int64_t k = pages[j] * args.k_pool.stride(0) + head / group * args.k_pool.stride(1);
-    float dot = 0.0f;
-    for (int64_t d = 0; d < dim; ++d) dot += q[d] * load(args.k_pool, k + d);
-    float score = args.scale * dot;
+    double dot = 0.0;
+    for (int64_t d = 0; d < dim; ++d) dot += double{q[d]} * load(args.k_pool, k + d);
+    double score = args.scale * dot;
     if (args.softcap > 0) score = args.softcap * std::tanh(score / args.softcap);
     scores.push_back(score);
   }
 
-  const float max = std::max(sink, *std::max_element(scores.begin(), scores.end()));
-  float sum = std::exp(sink - max);
+  const double max = std::max(double{sink}, *std::max_element(scores.begin(), scores.end()));
+  float sum = static_cast<float>(std::exp(sink - max));
   std::fill(out, out + dim, 0.0f);
   for (int64_t j = first; j <= position; ++j) {
-    const float p = std::exp(scores[static_cast<size_t>(j - first)] - max);
+    const auto p = static_cast<float>(std::exp(scores[static_cast<size_t>(j - first)] - max));
     const int64_t v = pages[j] * args.v_pool.stride(0) + head / group * args.v_pool.stride(1);
     for (int64_t d = 0; d < dim; ++d) out[d] += p * load(args.v_pool, v + d);
     sum += p;
   }
   for (int64_t d = 0; d < dim; ++d) out[d] /= sum;
   if (!args.lse.empty()) {
-    args.lse.data<float>()[token * args.lse.stride(0) + head] = max + std::log(sum);
+    args.lse.data<float>()[token * args.lse.stride(0) + head] =
+        static_cast<float>(max + std::log(sum));
   }
 }
 

@@ -220,19 +220,21 @@ TEST(RadixCacheTest, TheVersionTellsWhetherAMatchMayHaveChanged) {
   EXPECT_NE(cache.version(), filled);
 }
 
-// A conversation that grew by one page a step, tens of thousands of them, must not cost stack.
-TEST(RadixCacheTest, ADeepTreeIsDroppedWithoutRecursion) {
+// Every match splits off one more token: a path of 5,000 nodes, which must not cost stack.
+TEST(RadixCacheTest, ADeepTreeIsWalkedAndDroppedWithoutRecursion) {
+  constexpr int32_t kDepth = 5000;
   RadixCache cache(1);
-  Ints tokens = range(0, 3000);
-  for (size_t n = 1; n <= tokens.size(); ++n) {
-    cache.insert_prefix(std::span(tokens).first(n), std::span(tokens).first(n), 0);
-  }
-  EXPECT_EQ(cache.snapshot().size(), 3001u);
-  EXPECT_EQ(cache.match_prefix(tokens, 0).length, 3000);
+  const Ints tokens = range(0, kDepth);
+  cache.insert_prefix(tokens, tokens, 0);
+  for (size_t n = kDepth - 1; n > 0; --n) cache.match_prefix(std::span(tokens).first(n), 0);
+  EXPECT_EQ(cache.snapshot().size(), kDepth + 1u);
+  EXPECT_EQ(cache.match_prefix(tokens, 0).length, kDepth);
   cache.check_integrity();
   Ints freed;
-  cache.evict(1, freed);
-  EXPECT_THAT(freed, ElementsAre(2999));
+  cache.evict(2, freed);
+  EXPECT_THAT(freed, ElementsAre(kDepth - 1, kDepth - 2));
+  cache.flush(freed);
+  EXPECT_EQ(freed.size(), static_cast<size_t>(kDepth));
 }
 
 TEST(NaiveCacheTest, NeverHoldsAnything) {
