@@ -1,6 +1,7 @@
 #include "kvcache/radix_cache.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -12,8 +13,14 @@ namespace {
 RadixNode* node_of(const PrefixHandle& handle) { return static_cast<RadixNode*>(handle.node); }
 
 size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  constexpr size_t kStep = 64;  // memcmp() of so many is several times faster than a loop
   const size_t n = std::min(a.size(), b.size());
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + n, b.begin()).first - a.begin());
+  size_t same = 0;
+  while (same + kStep <= n && std::memcmp(&a[same], &b[same], kStep * sizeof(int32_t)) == 0) {
+    same += kStep;
+  }
+  while (same < n && a[same] == b[same]) ++same;
+  return same;
 }
 
 // How far `tokens` agree with the first page of any child. In sorted order the best one stands
