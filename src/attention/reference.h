@@ -50,7 +50,7 @@ class PagedBackend : public AttentionBackend {
   // Inputs of every captured size: a size's graph reads the first bs rows.
   struct CaptureBuffers {
     std::vector<int> batch_sizes;
-    int64_t max_seq_len = 0;
+    int64_t max_seq_len;
     Tensor cu_seqlens_q;   // [max_bs + 1] constant: 0, 1, …
     Tensor cache_seqlens;  // [max_bs]
     Tensor page_table;     // [max_bs, max_seq_len]
