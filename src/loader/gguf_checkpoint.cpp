@@ -71,8 +71,8 @@ RawMatrix GgufCheckpoint::get(const std::string& name, int64_t rows, int64_t col
   for (const StoredPart& part : stored_parts(name)) {
     const GgufTensor* tensor = find(part);
     if (tensor == nullptr) continue;
-    used_.mark(tensor->name);
     RawMatrix matrix = matrix_of(*tensor, part, rows, cols);
+    used_.mark(tensor->name);
     if (family_.norms_plus_one && name.ends_with("norm.weight")) {
       std::vector<float> values = floats_of(matrix, tensor->name);
       for (float& value : values) value -= 1.0f;

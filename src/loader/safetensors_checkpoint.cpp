@@ -101,8 +101,9 @@ RawMatrix SafetensorsCheckpoint::get(const std::string& name, int64_t rows, int6
   for (const StoredPart& part : stored_parts(name)) {
     const Stored* stored = find(part.tensor);
     if (stored == nullptr) continue;
+    const RawMatrix matrix = matrix_of(*stored, part, rows, cols);
     used_.mark(part.tensor);
-    return matrix_of(*stored, part, rows, cols);
+    return matrix;
   }
   throw_error(ErrorKind::kBadFile, "{}: tensor {} of shape {} is missing", path_, quote(name),
               shape_text(rows == 1 ? std::vector{cols} : std::vector{rows, cols}));
