@@ -26,7 +26,7 @@ run: setup-run $(if $(filter $(DEFAULT_MODEL),$(MODEL)),model)
 	@scripts/run.sh
 
 test: setup-test model venv
-	@cmake --preset release -DMINISGL_BUILD_TESTS=ON
+	@cmake --preset release -DMINISGL_BUILD_TESTS=ON $(if $(CI),-DMINISGL_WERROR=ON)
 	@cmake --build $(BUILD)
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@.venv/bin/pytest tests/clients
