@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace minisgl {
@@ -17,6 +18,8 @@ struct SamplingParams {
   int64_t max_tokens = 1024;     // >= 1; cut to what fits the context
   bool ignore_eos = false;       // go on past the model's end-of-text tokens
   std::vector<int32_t> stop_token_ids;
+  std::vector<std::string> stop;  // texts that end the answer, found across token borders …
+  bool include_stop = false;      // … and not part of it unless asked
 
   bool is_greedy() const { return temperature <= 0.0 || top_k == 1; }
 };

@@ -31,9 +31,9 @@ struct BuiltAttention {
 // What a choice depends on.
 struct AttentionTarget {
   Device device;
-  DType dtype = DType::kFloat32;           // of the activations
-  int compute_capability = 0;              // of the GPU: 90 for SM90
-  std::span<const BuiltAttention> plugin;  // empty: built without CUDA
+  DType dtype = DType::kFloat32;                // of the activations
+  int compute_capability = 0;                   // of the GPU: 90 for SM90
+  std::span<const BuiltAttention> plugin = {};  // empty: built without CUDA
 };
 
 struct ResolvedAttention {

@@ -32,7 +32,7 @@ struct Context {
 
   // Where a sublayer (attention, MLP) puts its result [T, hidden_size]. Two buffers take turns, so
   // that a result outlives its layer's scope until the next norm has added it to the residual.
-  std::array<TensorView, 2> block_outputs;
+  std::array<TensorView, 2> block_outputs{};
   int next_block_output = 0;
   TensorView block_output() {
     next_block_output ^= 1;

@@ -4,26 +4,16 @@
 
 #include "utils/error.h"
 #include "utils/math.h"
+#include "utils/progress.h"
 
 namespace minisgl {
 namespace {
 
 constexpr int64_t kCpuPoolBytes = int64_t{2} << 30;
 
-}  // namespace
+std::string size_text(int64_t bytes) { return format_bytes(static_cast<uint64_t>(bytes)); }
 
-std::string format_bytes(int64_t bytes) {
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes);
-  const char* unit = "";
-  for (const char* next : kUnits) {
-    if (value < 1024.0) break;
-    value /= 1024.0;
-    unit = next;
-  }
-  return fmt::format("{:.1f} {}", value, unit);
-}
+}  // namespace
 
 MemoryPlan plan_memory(const EngineConfig& config, const KVPoolConfig& pool, int64_t max_seq_len,
                        int64_t usable_bytes, int64_t used_bytes, bool is_cpu) {
@@ -44,14 +34,14 @@ MemoryPlan plan_memory(const EngineConfig& config, const KVPoolConfig& pool, int
     throw_error(ErrorKind::kResource,
                 "no room for the KV pool: {} usable, {} in use, memory ratio {}, {} pages of {} "
                 "each; use a smaller model, raise --memory-ratio or lower --num-pages",
-                format_bytes(usable_bytes), format_bytes(used_bytes), config.memory_ratio,
-                plan.num_pages, format_bytes(page_bytes));
+                size_text(usable_bytes), size_text(used_bytes), config.memory_ratio, plan.num_pages,
+                size_text(page_bytes));
   }
   plan.explanation = fmt::format(
       "KV pool: {} pages of {} token{}, {} ({} a token); {} usable, {} in use by weights",
       plan.num_pages, config.page_size, config.page_size == 1 ? "" : "s",
-      format_bytes(plan.pool_bytes), format_bytes(page_bytes / config.page_size),
-      format_bytes(usable_bytes), format_bytes(used_bytes));
+      size_text(plan.pool_bytes), size_text(page_bytes / config.page_size), size_text(usable_bytes),
+      size_text(used_bytes));
   return plan;
 }
 

@@ -22,7 +22,4 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const EngineConfig& config, const KVPoolConfig& pool, int64_t max_seq_len,
                        int64_t usable_bytes, int64_t used_bytes, bool is_cpu);
 
-// "1.5 GiB", "92.3 MiB", "512 B"
-std::string format_bytes(int64_t bytes);
-
 }  // namespace minisgl

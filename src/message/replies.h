@@ -33,7 +33,7 @@ struct Reply {
   FinishReason reason = FinishReason::kNone;
   ErrorKind error_kind = ErrorKind::kInternal;
   std::string error{};
-  // Of the finished reply: what the request cost.
+  // What the request has cost up to this reply.
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache at admission
   int64_t completion_tokens = 0;

@@ -21,7 +21,7 @@ struct GenerateRequest {
   std::vector<int32_t> eos_token_ids;
   int priority = 0;                           // higher goes first; waiting raises it (aging)
   uint64_t cache_salt = 0;                    // requests of different salts share no cached prefix
-  std::optional<Clock::time_point> deadline;  // ended with kTimeout when it passes
+  std::optional<Clock::time_point> deadline = std::nullopt;  // ended with kTimeout when it passes
 };
 
 // Ends a request at any moment; one that is unknown or has ended is ignored.

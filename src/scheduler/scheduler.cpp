@@ -205,7 +205,12 @@ void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Rep
   const bool stops = is_eos || contains(params.stop_token_ids, token);
   // Counted by what the host has received: a launched step is one ahead.
   const bool is_full = static_cast<int64_t>(req.input_ids.size()) >= req.max_device_len;
-  Reply reply{.uid = req.uid, .token = token, .token_is_text = !stops};
+  Reply reply{.uid = req.uid,
+              .token = token,
+              .token_is_text = !stops,
+              .prompt_tokens = req.prompt_len,
+              .cached_tokens = sequence.cached_tokens,
+              .completion_tokens = sequence.generated};
   if (!stops && !is_full) {
     replies.push_back(std::move(reply));
     return;
