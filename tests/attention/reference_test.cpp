@@ -4,6 +4,7 @@
 
 #include "attention/paged_world.h"
 #include "attention/test_kernels.h"
+#include "attention/watched_kernels.h"
 #include "utils/error.h"
 
 namespace minisgl {
@@ -15,6 +16,7 @@ using testing::NamedKernels;
 using testing::PagedWorld;
 using testing::Projections;
 using testing::random_projections;
+using testing::WatchedKernels;
 
 // Layer 5 of Qwen3-0.6B.
 AttentionSpec qwen3_layer() {
@@ -69,54 +71,6 @@ TEST(PagedBackendTest, DecodeOfTheWholeBatchEqualsCompleteAttention) {
     EXPECT_LE(max_difference(out, world.expected(reqs)), 1e-5f) << tested.name;
   }
 }
-
-// Counts calls, and can forget to store.
-class WatchedKernels : public Kernels {
- public:
-  explicit WatchedKernels(Kernels& inner) : inner_(inner) {}
-  bool forget_store = false;
-  std::vector<std::string> calls;
-
-  void store_kv(TensorView pool, TensorView rows, TensorView loc) override {
-    calls.push_back("store");
-    if (!forget_store) inner_.store_kv(pool, rows, loc);
-  }
-  void paged_attention(const PagedAttentionArgs& args) override {
-    calls.push_back("attend");
-    inner_.paged_attention(args);
-  }
-  Device device() const override { return inner_.device(); }
-  std::string description() const override { return inner_.description(); }
-  Tensor allocate(DType dtype, std::span<const int64_t> shape) override {
-    return inner_.allocate(dtype, shape);
-  }
-  void copy(TensorView dst, TensorView src) override { inner_.copy(dst, src); }
-  void synchronize() override { inner_.synchronize(); }
-  std::unique_ptr<PackedMatrix> pack(std::span<const RawMatrix> parts, DType dtype) override {
-    return inner_.pack(parts, dtype);
-  }
-  Tensor load_float(const RawMatrix& values) override { return inner_.load_float(values); }
-  void embedding(TensorView, TensorView, const PackedMatrix&) override { FAIL(); }
-  void linear(TensorView, TensorView, const PackedMatrix&, TensorView) override { FAIL(); }
-  void rms_norm(TensorView, TensorView, TensorView, float) override { FAIL(); }
-  void add_rms_norm(TensorView, TensorView, TensorView, TensorView, float) override { FAIL(); }
-  void add(TensorView, TensorView) override { FAIL(); }
-  void rope(TensorView, TensorView, TensorView, TensorView) override { FAIL(); }
-  void silu_mul(TensorView, TensorView) override { FAIL(); }
-  void gelu_mul(TensorView, TensorView) override { FAIL(); }
-  void softcap(TensorView, float) override { FAIL(); }
-  void gather_rows(TensorView, TensorView, TensorView) override { FAIL(); }
-  void argmax(TensorView, TensorView) override { FAIL(); }
-  void moe_route(TensorView, TensorView, TensorView, bool) override { FAIL(); }
-  void moe_mlp(TensorView, TensorView, TensorView, TensorView,
-               std::span<const std::unique_ptr<PackedMatrix>>,
-               std::span<const std::unique_ptr<PackedMatrix>>, Arena&) override {
-    FAIL();
-  }
-
- private:
-  Kernels& inner_;
-};
 
 TEST(PagedBackendTest, WritesFirstAndAttendsOnceForTheWholeBatch) {
   const AttentionSpec spec = small_layer();
@@ -259,6 +213,68 @@ TEST(PagedBackendTest, MetadataIsReusedFromStepToStep) {
   const AttentionMetadata* first = world.batch().attn_metadata.get();
   backend.prepare_metadata(world.pack({&req}, Phase::kPrefill));
   EXPECT_EQ(world.batch().attn_metadata.get(), first);
+}
+
+// A GPU in all but fact: memory that only it may touch, and a record of what went up.
+class PretendedGpu : public WatchedKernels {
+ public:
+  using WatchedKernels::WatchedKernels;
+  Device device() const override { return Device::cuda(0); }
+  Tensor allocate(DType dtype, std::span<const int64_t> shape) override {
+    calls.push_back("allocate");
+    auto memory = std::make_shared<Tensor>(Tensor::zeros(dtype, shape));
+    const TensorView on_gpu(memory->view().raw(), dtype, shape, device());
+    return Tensor(on_gpu, [memory](void*) {});
+  }
+  void copy(TensorView dst, TensorView src) override {
+    EXPECT_EQ(dst.device(), device());
+    calls.push_back("upload");
+    WatchedKernels::copy(on_host(dst), src);
+  }
+  void store_kv(TensorView pool, TensorView rows, TensorView loc) override {
+    WatchedKernels::store_kv(on_host(pool), rows, loc);
+  }
+  void paged_attention(const PagedAttentionArgs& args) override {
+    PagedAttentionArgs host = args;
+    for (TensorView PagedAttentionArgs::*view :
+         {&PagedAttentionArgs::k_pool, &PagedAttentionArgs::v_pool,
+          &PagedAttentionArgs::cu_seqlens_q, &PagedAttentionArgs::cache_seqlens,
+          &PagedAttentionArgs::page_table}) {
+      EXPECT_EQ((args.*view).device(), device());
+      host.*view = on_host(args.*view);
+    }
+    WatchedKernels::paged_attention(host);
+  }
+
+ private:
+  static TensorView on_host(const TensorView& view) {
+    return TensorView(view.raw(), view.dtype(), view.shape());
+  }
+};
+
+TEST(PagedBackendTest, OnAGpuTheMetadataGoesUpOnceABatch) {
+  const AttentionSpec spec = small_layer();
+  const auto inner = make_reference_kernels();
+  PretendedGpu gpu(*inner);
+  PagedWorld world(gpu, spec, 4, 64, 4, 64);
+  PagedBackend backend("gpu", gpu, world.pool());
+  Req& a = world.add(random_projections(20, spec, 1), 20, 0);
+  Req& b = world.add(random_projections(33, spec, 2), 33, 30);
+  for (int step = 0; step < 3; ++step) {
+    const int64_t length = 6 + step;
+    a.cached_len = length - 3;
+    a.device_len = length;
+    world.store(a, 0, a.cached_len);
+    gpu.calls.clear();
+    EXPECT_LE(
+        max_difference(world.run(backend, {&a, &b}, Phase::kPrefill), world.expected({&a, &b})),
+        1e-5f);
+    EXPECT_EQ(std::ranges::count(gpu.calls, "upload"), 3);
+    EXPECT_EQ(std::ranges::count(gpu.calls, "allocate"), step == 0 ? 3 : 0);
+    gpu.calls.clear();  // the next layer
+    backend.forward(world.out(), world.q(), world.k(), world.v(), spec, world.batch());
+    EXPECT_EQ(gpu.calls, (std::vector<std::string>{"store", "store", "attend"}));
+  }
 }
 
 TEST(ReferenceBackendTest, DoesNotDependOnTheEnginesAttention) {
