@@ -38,7 +38,7 @@ const std::vector<std::pair<std::string, RoomSet>> kMayInclude = {
      {"models", "attention", "kvcache", "kernel", "distributed", "loader", "grammar", "core",
       "tensor", "utils"}},
     {"scheduler", {"engine", "kvcache", "message", "core", "tensor", "utils"}},
-    {"llm", {"scheduler", "tokenizer", "message", "core", "tensor", "utils"}},
+    {"llm", {"scheduler", "engine", "loader", "tokenizer", "message", "core", "tensor", "utils"}},
     {"server", {"llm", "tokenizer", "grammar", "message", "core", "tensor", "utils"}},
 };
 
@@ -46,6 +46,7 @@ const std::vector<std::pair<std::string, RoomSet>> kMayInclude = {
 const std::map<std::pair<std::string, std::string>, std::string> kOnlyHeader = {
     {{"layers", "attention"}, "attention/backend.h"},
     {{"layers", "loader"}, "loader/weights.h"},
+    {{"llm", "loader"}, "loader/hub.h"},
 };
 
 struct Include {

@@ -1,0 +1,167 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <memory>
+
+#include "utils/json.h"
+
+namespace minisgl {
+namespace {
+
+// "--page-size,--ps" -> "MINISGL_PAGE_SIZE": from the first long spelling.
+std::string environment_name(const std::string& flags) {
+  const size_t begin = flags.find("--") + 2;
+  std::string name = "MINISGL_" + flags.substr(begin, flags.find(',', begin) - begin);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+template <class T>
+CLI::Option* option(CLI::App& app, const std::string& flags, T& value, const std::string& help) {
+  return app.add_option(flags, value, help)
+      ->envname(environment_name(flags))
+      ->capture_default_str();
+}
+
+CLI::Option* flag(CLI::App& app, const std::string& flags, bool& value, const std::string& help) {
+  return app.add_flag(flags, value, help)->envname(environment_name(flags));
+}
+
+constexpr const char* kModel = "Model";
+constexpr const char* kEngine = "Engine";
+constexpr const char* kSampling = "Sampling";
+
+// Config files: a JSON object where the text begins with one, TOML otherwise.
+class TomlOrJson : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    input >> std::ws;
+    if (input.peek() != '{') return CLI::ConfigTOML::from_config(input);
+    const std::string text(std::istreambuf_iterator<char>(input), {});
+    const Json document = parse_json(text, "config file", ErrorKind::kInvalidArgument);
+    std::vector<CLI::ConfigItem> items;
+    for (const auto& [key, value] : document.items()) {
+      CLI::ConfigItem item;
+      item.name = key;
+      if (value.is_array()) {
+        for (const Json& element : value) item.inputs.push_back(scalar(key, element));
+      } else {
+        item.inputs.push_back(scalar(key, value));
+      }
+      items.push_back(std::move(item));
+    }
+    return items;
+  }
+
+ private:
+  static std::string scalar(const std::string& key, const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_primitive() && !value.is_null()) return value.dump();
+    throw_error(ErrorKind::kInvalidArgument,
+                "config file: '{}' must be a text, a number, true, false or a list of them", key);
+  }
+};
+
+}  // namespace
+
+void add_model_options(CLI::App& app, LLMOptions& options) {
+  option(app, "-m,--model,--model-path", options.model,
+         "Folder of safetensors, .gguf file, or hub name ORG/REPO[:QUANTISATION][@REVISION]")
+      ->group(kModel);
+  option(app, "--model-source", options.model_source, "Hub that names refer to")
+      ->check(CLI::IsMember({"huggingface", "modelscope"}))
+      ->group(kModel);
+  option(app, "--tokenizer", options.tokenizer, "Tokenizer's folder or file (default: the model's)")
+      ->group(kModel);
+  option(app, "--chat-template", options.chat_template,
+         "File with a Jinja chat template (default: the model's)")
+      ->group(kModel);
+  flag(app, "--dummy-weight", options.dummy_weight, "Random weights; only config.json is read")
+      ->group(kModel);
+}
+
+void add_engine_options(CLI::App& app, LLMOptions& options) {
+  option(app, "--dtype", options.dtype,
+         "Of plain weights and of the KV pool: auto (the checkpoint's), float32, bfloat16, float16")
+      ->group(kEngine);
+  option(app, "--device", options.device, "auto or cpu")->group(kEngine);
+  option(app, "--attention-backend,--attn", options.attention_backend,
+         "auto, a name, or PREFILL,DECODE")
+      ->group(kEngine);
+  option(app, "--isa", options.isa, "Instruction set of the CPU's kernels; auto: the best there is")
+      ->group(kEngine);
+  option(app, "--threads,-t", options.threads, "CPU threads; 0: every core this process may use")
+      ->check(CLI::Range(0, 1024))
+      ->group(kEngine);
+  option(app, "--max-running-requests", options.max_running_requests,
+         "Requests that are computed at the same time")
+      ->group(kEngine);
+  option(app, "--max-seq-len,--max-seq-len-override", options.max_seq_len,
+         "Tokens of one prompt and its answer; 0: the model's context")
+      ->group(kEngine);
+  option(app, "--max-prefill-length,--max-extend-length", options.max_prefill_length,
+         "New tokens in one step; 0: 512 on the CPU")
+      ->group(kEngine);
+  option(app, "--page-size", options.page_size, "Tokens of a page of the KV pool")->group(kEngine);
+  option(app, "--num-pages", options.num_pages, "Pages of the KV pool; 0: what fits (2 GiB on CPU)")
+      ->group(kEngine);
+  option(app, "--memory-ratio", options.memory_ratio,
+         "Share of the usable memory for weights and KV pool")
+      ->group(kEngine);
+  option(app, "--cuda-graph-max-bs,--graph", options.cuda_graph_max_bs,
+         "Decode batches up to this size are padded and replayed as a graph; 0: none")
+      ->group(kEngine);
+  option(app, "--cache-type,--cache", options.cache_type, "Prefix cache: radix or naive (none)")
+      ->check(CLI::IsMember({"radix", "naive"}))
+      ->group(kEngine);
+  option(app, "--schedule", options.schedule,
+         "mixed: decode rows ride with prefill chunks; prefill-first: they wait")
+      ->check(CLI::IsMember({"mixed", "prefill-first"}))
+      ->group(kEngine);
+  option(app, "--admission", options.admission,
+         "optimistic: by expected length, may retract; reserve: by the longest")
+      ->check(CLI::IsMember({"optimistic", "reserve"}))
+      ->group(kEngine);
+  flag(app, "--disable-overlap", options.disable_overlap,
+       "Do not prepare a step while another one runs")
+      ->group(kEngine);
+  option(app, "--engine-seed", options.seed, "Seed of requests that bring none")->group(kEngine);
+}
+
+void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
+  SamplingParams& params = flags.params;
+  option(app, "-n,--max-tokens", params.max_tokens, "Tokens of the answer at most");
+  option(app, "--temperature", params.temperature, "0: always the most likely token")
+      ->group(kSampling);
+  option(app, "--top-k", params.top_k, "Keep the k most likely tokens; below 1: all")
+      ->group(kSampling);
+  option(app, "--top-p", params.top_p, "Keep the most likely tokens that together reach p")
+      ->group(kSampling);
+  option(app, "--min-p", params.min_p, "Drop tokens below this share of the most likely one's")
+      ->group(kSampling);
+  app.add_option("--seed", params.seed, "The same seed draws the same tokens")
+      ->envname("MINISGL_SEED");
+  app.add_option("--stop", params.stop, "Text that ends the answer; may be given several times")
+      ->envname("MINISGL_STOP");
+  flag(app, "--ignore-eos", params.ignore_eos, "Go on past the model's end-of-text tokens");
+}
+
+void add_config_file(CLI::App& app) {
+  app.set_config("--config", "", "TOML or JSON file with any of these options (without dashes)")
+      ->envname("MINISGL_CONFIG");
+  app.config_formatter(std::make_shared<TomlOrJson>());
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+bool sampling_was_given(const CLI::App& app) {
+  const auto options = app.get_options();
+  return std::any_of(options.begin(), options.end(), [](const CLI::Option* option) {
+    return option->get_group() == kSampling && option->count() > 0;
+  });
+}
+
+}  // namespace minisgl

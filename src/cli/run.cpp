@@ -1,0 +1,114 @@
+// minisgl run: answers a prompt and leaves.
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/loading.h"
+#include "cli/options.h"
+#include "utils/error.h"
+#include "utils/files.h"
+
+namespace minisgl {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double seconds_between(SteadyClock::time_point begin, SteadyClock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+struct RunOptions {
+  LLMOptions llm;
+  SamplingFlags sampling;
+  std::string prompt;
+  std::string prompt_file;
+  bool chat = false;
+  bool print_ids = false;
+  bool quiet = false;
+};
+
+std::string read_prompt(const RunOptions& options) {
+  if (!options.prompt.empty()) return options.prompt;
+  if (!options.prompt_file.empty()) return read_file(options.prompt_file);
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  if (text.empty()) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "no prompt: give one with -p TEXT, -f FILE or on standard input");
+  }
+  return text;
+}
+
+void print_timings(const Output& output, SteadyClock::time_point start,
+                   SteadyClock::time_point loaded, SteadyClock::time_point first,
+                   SteadyClock::time_point end) {
+  const double prefill = seconds_between(loaded, first), decode = seconds_between(first, end);
+  const auto generated = static_cast<double>(output.token_ids.size());
+  std::fprintf(stderr,
+               "\nload %.2f s | prompt %ld tokens, %.1f tok/s | answer %zu tokens, %.1f tok/s | "
+               "first token %.2f s after start | ended by %s\n",
+               seconds_between(start, loaded), output.prompt_tokens,
+               static_cast<double>(output.prompt_tokens) / prefill, output.token_ids.size(),
+               decode > 0 ? (generated - 1) / decode : 0.0, seconds_between(start, first),
+               output.finish_reason.c_str());
+}
+
+void run(const RunOptions& options, bool sampling_given) {
+  const SteadyClock::time_point start = SteadyClock::now();
+  const std::string prompt = read_prompt(options);
+  const std::unique_ptr<LLM> llm = load_llm(options.llm);
+  if (!options.quiet) std::fprintf(stderr, "%s\n", llm->description().c_str());
+  SamplingParams params = options.sampling.params;
+  if (!sampling_given) {
+    const SamplingParams recommended = llm->recommended_sampling();
+    params.temperature = recommended.temperature;
+    params.top_k = recommended.top_k;
+    params.top_p = recommended.top_p;
+    params.min_p = recommended.min_p;
+  }
+
+  const SteadyClock::time_point loaded = SteadyClock::now();
+  SteadyClock::time_point first = loaded;
+  bool begun = false;
+  const auto on_piece = [&](const Piece& piece) {
+    if (!begun) first = SteadyClock::now();
+    begun = true;
+    std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
+    std::fflush(stdout);
+    return true;
+  };
+  const Output output = options.chat
+                            ? llm->chat({{.role = "user", .content = prompt}}, params, on_piece)
+                            : llm->generate({Prompt(prompt)}, params, on_piece).front();
+  const SteadyClock::time_point end = SteadyClock::now();
+  std::printf("\n");
+  if (options.print_ids) {
+    for (const int32_t id : output.token_ids) std::printf("%d ", id);
+    std::printf("\n");
+  }
+  if (!options.quiet) print_timings(output, start, loaded, first, end);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Answer a prompt and leave");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("-p,--prompt", options->prompt, "The prompt; else standard input is read");
+  command->add_option("-f,--prompt-file", options->prompt_file, "File with the prompt")
+      ->excludes("--prompt");
+  command->add_flag("--chat", options->chat,
+                    "The prompt is a user's message: apply the model's chat template");
+  command->add_flag("--print-ids", options->print_ids, "Print the answer's token ids too");
+  command->add_flag("-q,--quiet", options->quiet, "Nothing but the answer");
+  add_model_options(*command, options->llm);
+  add_engine_options(*command, options->llm);
+  add_sampling_options(*command, options->sampling);
+  add_config_file(*command);
+  command->callback([command, options] { run(*options, sampling_was_given(*command)); });
+}
+
+}  // namespace minisgl

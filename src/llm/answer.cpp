@@ -1,0 +1,37 @@
+#include "llm/answer.h"
+
+#include <utility>
+
+namespace minisgl {
+
+void Answer::end(std::string_view reason) {
+  if (finished_) return;
+  finished_ = true;
+  output_.finish_reason = reason;
+}
+
+std::string Answer::push(const Reply& reply) {
+  std::string text;
+  if (reply.token >= 0) {
+    output_.token_ids.push_back(reply.token);
+    if (reply.token_is_text) text = detokenizer_.push(reply.token);
+  }
+  if (detokenizer_.stopped()) {
+    end("stop");
+  } else if (reply.finished) {
+    if (reply.reason == FinishReason::kError) error_.emplace(reply.error_kind, reply.error);
+    text += detokenizer_.finish();
+    end(finish_reason_name(reply.reason));
+  }
+  output_.prompt_tokens = reply.prompt_tokens;
+  output_.cached_tokens = reply.cached_tokens;
+  output_.text += text;
+  return text;
+}
+
+Output Answer::take() {
+  if (error_) throw *error_;
+  return std::move(output_);
+}
+
+}  // namespace minisgl
