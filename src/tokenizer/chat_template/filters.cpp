@@ -201,6 +201,10 @@ Value filter_truncate(Interpreter& in, const Value& input, Arguments& arguments)
                             {"killwords", Value(false)},
                             {"end", Value::constant("...")},
                             {"leeway", Value(5)}});
+  // What is short enough passes as it is, whatever it is.
+  if (!input.is(Type::kString) && length_of(input).value_or(INT64_MAX) <= to_index(values[0])) {
+    return input;
+  }
   const std::string& text = text_of("truncate", input);
   const std::string& end = text_of("truncate", values[2]);
   const int64_t length = to_index(values[0]);
@@ -424,15 +428,18 @@ Value filter_first(Interpreter& in, const Value& input, Arguments& arguments) {
     items.erase(items.begin());
     return value;
   }
-  if (const auto value = element(in.heap(), input, Value(0))) return *value;
+  if (const auto value = element(in.heap(), input, Value(0))) {
+    return value->is_markup() && input.is(Type::kString) ? in.heap().text(value->str()) : *value;
+  }
   const auto items = iterate(in.heap(), input);
   return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
 }
 
 void check_reversible(const Value& input) {
   const bool is_view = input.is(Type::kList) && input.list().kind != ListKind::kGenerator;
-  if (input.is(Type::kString) || input.is(Type::kDict) || is_view) return;
-  if (input.is(Type::kUndefined)) fail(input.str());
+  if (input.is(Type::kString) || input.is(Type::kDict) || input.is(Type::kUndefined) || is_view) {
+    return;
+  }
   fail(fmt::format("'{}' object is not reversible", type_name(input)));
 }
 

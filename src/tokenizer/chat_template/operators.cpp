@@ -298,7 +298,7 @@ std::vector<Value> iterate(Heap& heap, const Value& value) {
     case Type::kString:
       heap.step(static_cast<int64_t>(value.str().size()));
       for (const auto character : code_points(value.str())) {
-        items.push_back(heap.text(std::string(character), value.is_markup()));
+        items.push_back(heap.text(std::string(character)));  // plain, even of markup
       }
       return items;
     case Type::kDict:

@@ -10,7 +10,7 @@
 namespace minisgl::jinja {
 namespace {
 
-constexpr int kMaxNesting = 500;  // of blocks and of the grammar's levels: five or so a parenthesis
+constexpr int kMaxNesting = 100;  // of blocks, brackets and prefix operators
 
 using Names = std::initializer_list<std::string_view>;
 
@@ -24,7 +24,7 @@ class Parser {
   }
 
  private:
-  // What is being parsed inside a macro or loop; decides what its statements may be.
+  // One level of nesting while it lives.
   struct Nest {
     Parser& parser;
     explicit Nest(Parser& p) : parser(p) {
@@ -378,7 +378,6 @@ class Parser {
   }
 
   const Expr* parse_or() {
-    const Nest nest(*this);
     const int line = current().line;
     const Expr* left = parse_and();
     while (skip_name("or")) left = make(line, LogicExpr{left, parse_and(), false});
@@ -393,9 +392,11 @@ class Parser {
   }
 
   const Expr* parse_not() {
-    const Nest nest(*this);
     const int line = current().line;
-    if (skip_name("not")) return make(line, NotExpr{parse_not()});
+    if (skip_name("not")) {
+      const Nest nest(*this);
+      return make(line, NotExpr{parse_not()});
+    }
     return parse_compare();
   }
 
@@ -463,10 +464,10 @@ class Parser {
   }
 
   const Expr* parse_unary(bool with_filters) {
-    const Nest nest(*this);
     const int line = current().line;
     const Expr* value = nullptr;
     if (is_op("-") || is_op("+")) {
+      const Nest nest(*this);
       const bool negative = take().text == "-";
       value = make(line, UnaryExpr{parse_unary(false), negative});
     } else {
@@ -489,7 +490,6 @@ class Parser {
       return make(line, ConstExpr{take().number});
     }
     if (skip_op("(")) {
-      const Nest nest(*this);
       const Expr* inner = parse_tuple(true, {}, true);
       expect_op(")");
       return inner;

@@ -247,6 +247,7 @@ class PercentFormatter {
     }
     const bool all_used = is_tuple_ ? next_ == arguments_.list().items.size()
                                     : next_ > 0 || mapped_ || arguments_.is(Type::kDict) ||
+                                          arguments_.is(Type::kUndefined) ||
                                           (arguments_.is(Type::kList) && !is_tuple_);
     if (!all_used) fail("not all arguments converted during string formatting");
     return std::move(out_);

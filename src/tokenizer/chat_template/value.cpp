@@ -198,7 +198,7 @@ size_t hash_at(const Value& value, int depth) {
     case Type::kUndefined:
       return 0x556e6465;
     case Type::kList:
-      if (value.list().kind == ListKind::kTuple || value.list().kind == ListKind::kGroup) {
+      if (value.list().kind != ListKind::kList && value.list().kind <= ListKind::kRange) {
         size_t hash = 0x345678;
         for (const Value& item : value.list().items) {
           hash = hash * 1000003 + hash_at(item, depth + 1);
