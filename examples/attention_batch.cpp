@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <random>
 
@@ -37,11 +38,13 @@ TensorView heads(std::vector<float>& x, int64_t n) {
 // Head h of the query at `position`, over all keys up to there, in double precision.
 std::vector<double> complete_attention(const Sequence& s, int64_t position, int64_t h) {
   const float* q = &s.q[(position * kHq + h) * kDim];
+  const auto times = [](double a, double b) { return a * b; };
   std::vector<double> out(kDim);
   double sum = 0;
   for (int64_t j = 0; j <= position; ++j) {
     const int64_t at = (j * kHkv + h / (kHq / kHkv)) * kDim;
-    const double p = std::exp(kScale * std::inner_product(q, q + kDim, &s.k[at], 0.0));
+    const double p =
+        std::exp(kScale * std::inner_product(q, q + kDim, &s.k[at], 0.0, std::plus(), times));
     sum += p;
     for (int64_t d = 0; d < kDim; ++d) out[d] += p * s.v[at + d];
   }

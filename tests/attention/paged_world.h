@@ -47,14 +47,26 @@ inline std::vector<float> dense_attention(const Projections& x, int64_t length, 
     const int64_t first = spec.window > 0 ? std::max<int64_t>(0, p - spec.window + 1) : 0;
     for (int64_t h = 0; h < hq; ++h) {
       const float* q = &x.q[static_cast<size_t>((p * hq + h) * dim)];
-      std::vector<double> sum(static_cast<size_t>(dim), 0.0);
-      double denominator =
-          spec.sinks.empty() ? 0.0 : std::exp(static_cast<double>(spec.sinks.data<float>()[h]));
+      const auto key_at = [&](int64_t j) {
+        return static_cast<size_t>((j * hkv + h / (hq / hkv)) * dim);
+      };
+      std::vector<double> scores;
+      double top = spec.sinks.empty() ? -INFINITY : spec.sinks.data<float>()[h];
       for (int64_t j = first; j <= p; ++j) {
-        const auto at = static_cast<size_t>((j * hkv + h / (hq / hkv)) * dim);
-        double score = std::inner_product(q, q + dim, &x.k[at], 0.0) * spec.scale;
+        double score = 0.0;
+        for (int64_t d = 0; d < dim; ++d) {
+          score += double{q[d]} * x.k[key_at(j) + static_cast<size_t>(d)];
+        }
+        score *= spec.scale;
         if (spec.softcap > 0) score = spec.softcap * std::tanh(score / spec.softcap);
-        const double weight = std::exp(score);
+        scores.push_back(score);
+        top = std::max(top, score);
+      }
+      std::vector<double> sum(static_cast<size_t>(dim), 0.0);
+      double denominator = spec.sinks.empty() ? 0.0 : std::exp(spec.sinks.data<float>()[h] - top);
+      for (int64_t j = first; j <= p; ++j) {
+        const size_t at = key_at(j);
+        const double weight = std::exp(scores[static_cast<size_t>(j - first)] - top);
         denominator += weight;
         for (int64_t d = 0; d < dim; ++d) {
           sum[static_cast<size_t>(d)] += weight * x.v[at + static_cast<size_t>(d)];

@@ -190,6 +190,24 @@ TEST(PagedBackendTest, ARowHasTheSameBitsWhateverTheChunkThePageSizeAndTheCompan
   }
 }
 
+// Scores of hundreds to thousands: in float32 their last bits alone would move weights by 1e-4.
+TEST(PagedBackendTest, LargeScoresLoseNothing) {
+  AttentionSpec spec = small_layer();
+  spec.scale = 64.0f;
+  for (const NamedKernels& tested : all_kernels()) {
+    PagedWorld world(*tested.kernels, spec, 16, 64, 4, 160);
+    PagedBackend backend(tested.name, *tested.kernels, world.pool());
+    Req& a = world.add(random_projections(60, spec, 1), 60, 0);
+    Req& b = world.add(random_projections(150, spec, 2), 150, 149);
+    EXPECT_LE(
+        max_difference(world.run(backend, {&a, &b}, Phase::kPrefill), world.expected({&a, &b})),
+        2e-5f)
+        << tested.name;
+    const std::vector<float> alone = rows_computed(*tested.kernels, spec, 150, 1, 0);
+    EXPECT_EQ(rows_computed(*tested.kernels, spec, 7, 16, 3), alone) << tested.name;
+  }
+}
+
 TEST(PagedBackendTest, ABatchThatWasNotPreparedIsNoticed) {
   const AttentionSpec spec = small_layer();
   const auto kernels = make_reference_kernels();

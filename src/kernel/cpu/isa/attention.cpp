@@ -10,7 +10,11 @@ namespace minisgl::cpu::MINISGL_ISA {
 namespace {
 
 constexpr int64_t kKeys = kPanel;
-constexpr float kMasked = -1e30f;  // below any score; finite, so that differences are numbers
+// A score of 4000 is off by 1e-3 in float32, and its weight by as much: rows whose maximum is
+// beyond this have their scores computed again in double, and only their distance from it rounded.
+constexpr float kLargeScore = 256.0f;
+constexpr float kNoWeight = -104.0f;  // exp() of less is 0
+constexpr float kMasked = -1e30f;     // below any score; finite, so that differences are numbers
 
 MINISGL_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 MINISGL_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -111,13 +115,28 @@ void load_queries(const AttentionArgs& args, const Scratch& s) {
   }
 }
 
+// A row's scores of the block minus `top`; keys outside [low, high) are masked.
+__attribute__((noinline)) void exact_differences(const AttentionArgs& args, const Scratch& s,
+                                                 int64_t row, float top, int64_t low, int64_t high,
+                                                 float* differences) {
+  const int64_t rows = args.tokens * args.group;
+  double dots[kKeys] = {};
+  for (int64_t d = 0; d < args.dim; ++d) {
+    const double q = s.q[(d / kChunk * rows + row) * kTileStride + d % kChunk];
+    for (int64_t j = 0; j < kKeys; ++j) dots[j] += q * s.keys[d * kKeys + j];
+  }
+  for (int64_t j = 0; j < kKeys; ++j) {
+    const bool seen = low <= j && j < high;
+    differences[j] = seen ? static_cast<float>(args.scale * dots[j] - top) : kMasked;
+  }
+}
+
 // One row's step of the running softmax: scores to probs; rescales what the row has so far.
 // Keys [low, high) of the block are seen.
 MINISGL_INLINE void softmax_step(const AttentionArgs& args, const Scratch& s, int64_t row,
                                  const float* scores, float* probs, int64_t low, int64_t high) {
   constexpr int kVectors = kKeys / kLanes;
   vf x[kVectors];
-  vf top = set1(s.max[row]);
   for (int v = 0; v < kVectors; ++v) {
     x[v] = mul(load(scores + v * kLanes), set1(args.scale));
     if (args.softcap > 0) {
@@ -133,11 +152,23 @@ MINISGL_INLINE void softmax_step(const AttentionArgs& args, const Scratch& s, in
     }
     for (int v = 0; v < kVectors; ++v) x[v] = load(masked + v * kLanes);
   }
-  for (int v = 0; v < kVectors; ++v) top = max(x[v], top);
-  const float new_max = max_lanes(top);
+  vf block_top = set1(kMasked);
+  for (int v = 0; v < kVectors; ++v) block_top = max(x[v], block_top);
+  const float block_max = max_lanes(block_top);
+  const float new_max = block_max > s.max[row] ? block_max : s.max[row];
+  const bool large = new_max > kLargeScore || (new_max < -kLargeScore && new_max > kMasked);
+  if (large && args.softcap <= 0 && block_max - new_max > kNoWeight) {
+    float differences[kKeys];
+    exact_differences(args, s, row, new_max, low, high, differences);
+    for (int v = 0; v < kVectors; ++v) x[v] = load(differences + v * kLanes);
+  } else {
+    for (int v = 0; v < kVectors; ++v) {
+      x[v] = select(less(set1(kMasked), x[v]), sub(x[v], set1(new_max)), set1(kMasked));
+    }
+  }
   vf total = zero();
   for (int v = 0; v < kVectors; ++v) {
-    const vf p = select(less(set1(kMasked), x[v]), exp(sub(x[v], set1(new_max))), zero());
+    const vf p = select(less(set1(kMasked), x[v]), exp(x[v]), zero());
     store(probs + v * kLanes, p);
     total = cpu::add(total, p);
   }
