@@ -132,7 +132,7 @@ void decode(float* y, const BlockQ6_K& block) {
     const int8_t* scales = block.scales + 2 * g;
     for (int l = 0; l < 32; ++l) {
       const int quant = ((ql[l] >> (r / 2 * 4) & 15) | (qh[l] >> (2 * r) & 3) << 4) - 32;
-      y[l] = d * static_cast<float>(scales[l / 16]) * static_cast<float>(quant);
+      y[l] = d * static_cast<float>(scales[l < 16 ? 0 : 1]) * static_cast<float>(quant);
     }
   }
 }
