@@ -9,7 +9,7 @@ namespace minisgl {
 struct DetokenizerOptions {
   bool skip_special = true;
   std::vector<std::string> stop = {};  // none empty
-  bool include_stop = false;      // whether the stop string is part of the text
+  bool include_stop = false;           // whether the stop string is part of the text
 };
 
 // Every piece is whole UTF-8 characters. All pieces together equal Tokenizer::decode of all ids,

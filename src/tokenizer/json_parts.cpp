@@ -107,6 +107,11 @@ PrependScheme read_prepend_scheme(const JsonNode& node) {
   node.fail_unknown(name, "always, first, never");
 }
 
+// \w+|[^\w\s]+ as Rust's regex crate reads it, where joiners are word characters too.
+constexpr std::string_view kWhitespaceRegex =
+    R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+)"
+    R"(|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)";
+
 std::unique_ptr<PreTokenizer> read_split(const JsonNode& node) {
   Pattern pattern = read_pattern(node.at("pattern"));
   auto matcher = pattern.is_regex ? match_regex(Regex(pattern.text, node.path()))
@@ -139,7 +144,7 @@ std::unique_ptr<PreTokenizer> read_one_pre_tokenizer(const JsonNode& node, bool 
     return make_split(match_characters(is_punctuation), read_behavior(node, "Isolated"));
   }
   if (type == "Whitespace") {
-    return make_split(match_regex(Regex(R"(\w+|[^\w\s]+)", type)), SplitBehavior::kRemoved, true);
+    return make_split(match_regex(Regex(kWhitespaceRegex, type)), SplitBehavior::kRemoved, true);
   }
   if (type == "WhitespaceSplit") {
     return make_split(match_characters(is_space), SplitBehavior::kRemoved);

@@ -41,9 +41,14 @@ utf8proc_category_t category(char32_t c) {
       utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->category);
 }
 
-void strip_accents(std::string& text) {
-  map_characters(text, [](char32_t c, std::string& out) {
-    if (category(c) != UTF8PROC_CATEGORY_MN) append_utf8(out, c);
+enum class Marks { kAll, kNonSpacing };
+
+void strip_accents(std::string& text, Marks marks) {
+  map_characters(text, [marks](char32_t c, std::string& out) {
+    const auto cat = category(c);
+    const bool other_mark = cat == UTF8PROC_CATEGORY_MC || cat == UTF8PROC_CATEGORY_ME;
+    if (cat == UTF8PROC_CATEGORY_MN || (other_mark && marks == Marks::kAll)) return;
+    append_utf8(out, c);
   });
 }
 
@@ -54,7 +59,7 @@ class Lowercase : public Normalizer {
 
 class StripAccents : public Normalizer {
  public:
-  void apply(std::string& text, RegexScratch&) const override { strip_accents(text); }
+  void apply(std::string& text, RegexScratch&) const override { strip_accents(text, Marks::kAll); }
 };
 
 class StripSpaces : public Normalizer {
@@ -155,7 +160,7 @@ class BertNormalizer : public Normalizer {
     if (options_.handle_chinese_chars) space_out_chinese(text);
     if (options_.strip_accents) {
       normalize_unicode(text, NormalForm::kNfd);
-      strip_accents(text);
+      strip_accents(text, Marks::kNonSpacing);
     }
     if (options_.lowercase) lowercase(text);
   }
@@ -163,14 +168,14 @@ class BertNormalizer : public Normalizer {
  private:
   static void clean(std::string& text) {
     map_characters(text, [](char32_t c, std::string& out) {
-      if (is_space(c)) {
-        out.push_back(' ');
-        return;
-      }
       const auto cat = category(c);
       const bool control = cat == UTF8PROC_CATEGORY_CC || cat == UTF8PROC_CATEGORY_CF ||
                            cat == UTF8PROC_CATEGORY_CN || cat == UTF8PROC_CATEGORY_CO;
-      if (!control && c != 0xFFFD) append_utf8(out, c);
+      if (c == '\t' || c == '\n' || c == '\r') {
+        out.push_back(' ');
+      } else if (!control && c != 0xFFFD) {
+        append_utf8(out, is_space(c) ? U' ' : c);
+      }
     });
   }
   static void space_out_chinese(std::string& text) {

@@ -21,7 +21,7 @@ enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalForm form);
 std::unique_ptr<Normalizer> make_lowercase();
-// Removes combining marks (category Mn), as after NFD.
+// Removes combining marks (category M), as after NFD.
 std::unique_ptr<Normalizer> make_strip_accents();
 std::unique_ptr<Normalizer> make_strip_spaces(bool left, bool right);
 // Put before a text that is not empty.

@@ -1,5 +1,7 @@
 #include "tokenizer/pipeline.h"
 
+#include <unordered_map>
+
 #include "tokenizer/utf8.h"
 #include "tokenizer/word_cache.h"
 #include "utils/error.h"
@@ -20,7 +22,7 @@ class PipelineTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, EncodeOptions options) const override;
   std::unique_ptr<DecodeStream> new_stream(DecodeOptions options) const override;
   std::string token_bytes(int32_t id) const override {
-    std::string text(parts_.vocab->token(id));
+    std::string text(decoded_text(id));
     for (const auto& step : parts_.decoder) text = step->mid_text(std::move(text));
     return text;
   }
@@ -60,11 +62,20 @@ class PipelineTokenizer : public Tokenizer {
     std::string content = token.content;
     parts_.normalizer->apply(content, scratch);
     normalized_tokens_.add(content, token);
+    if (content != token.content) normalized_texts_[token.id] = std::move(content);
+  }
+
+  // What the decoder gets: of a normalized added token its normalized text, as it stood in the
+  // text.
+  std::string_view decoded_text(int32_t id) const {
+    const auto found = normalized_texts_.find(id);
+    return found != normalized_texts_.end() ? found->second : parts_.vocab->token(id);
   }
 
   TokenizerParts parts_;
   AddedTokens raw_tokens_, normalized_tokens_;
-  std::vector<bool> special_;  // by id
+  std::unordered_map<int32_t, std::string> normalized_texts_;  // where they differ
+  std::vector<bool> special_;                                  // by id
 };
 
 // One encode() call: takes the words from the pre-tokenizer and has the model encode them.
@@ -155,7 +166,7 @@ class PipelineTokenizer::Stream : public DecodeStream {
     if (options_.skip_special && tokenizer_.is_special(id)) return;
     if (!tokenizer_.parts_.vocab->contains(id)) return;
     end_.out = &text;
-    first_->take(tokenizer_.parts_.vocab->token(id));
+    first_->take(tokenizer_.decoded_text(id));
   }
   void finish(std::string& text) override {
     end_.out = &text;

@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::string_view kSpace = "\\p{White_Space}";
 constexpr std::string_view kWordInClass = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+// Outside of a class Oniguruma counts Latin-1's superscript digits and fractions in.
+constexpr std::string_view kWordAlone =
+    "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 
 // Copies the pattern from left to right, changing what PCRE2 reads differently.
 class Translator {
@@ -76,10 +79,10 @@ class Translator {
         out_ += "\\P{White_Space}";
         break;
       case 'w':
-        out_ += "[" + std::string(kWordInClass) + "]";
+        out_ += "[" + std::string(kWordAlone) + "]";
         break;
       case 'W':
-        out_ += "[^" + std::string(kWordInClass) + "]";
+        out_ += "[^" + std::string(kWordAlone) + "]";
         break;
       case 'b':
       case 'B':
@@ -94,21 +97,24 @@ class Translator {
       case 'u':
         code_point();
         return;
-      case 'Z':
-      case 'z':
       default:
         copy(2);
-        if (pos_ > 0 && (in_[pos_ - 1] == 'p' || in_[pos_ - 1] == 'P') && peek() == '{') {
-          while (pos_ < in_.size() && peek() != '}') copy(1);
-          copy(1);
-        }
+        copy_braces();
         return;
     }
     pos_ += 2;
   }
 
+  // The {…} of \p{L} and \x{4e2d}, just behind the letter.
+  void copy_braces() {
+    const char letter = in_[pos_ - 1];
+    if (peek() != '{' || (letter != 'p' && letter != 'P' && letter != 'x')) return;
+    while (pos_ < in_.size() && peek() != '}') copy(1);
+    copy(1);
+  }
+
   void word_boundary(bool positive) {
-    const std::string word = "[" + std::string(kWordInClass) + "]";
+    const std::string word = "[" + std::string(kWordAlone) + "]";
     const char* second_after = positive ? "!" : "=";
     const char* second_before = positive ? "=" : "!";
     out_ += "(?:(?<=" + word + ")(?" + second_after + word + ")|(?<!" + word + ")(?" +
@@ -173,10 +179,7 @@ class Translator {
         return;
       default:
         copy(2);
-        if ((in_[pos_ - 1] == 'p' || in_[pos_ - 1] == 'P') && peek() == '{') {
-          while (pos_ < in_.size() && peek() != '}') copy(1);
-          copy(1);
-        }
+        copy_braces();
         return;
     }
     pos_ += 2;

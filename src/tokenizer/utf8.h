@@ -34,7 +34,7 @@ inline size_t utf8_length(char lead) {
 }
 
 bool is_space(char32_t c);        // White_Space
-bool is_word(char32_t c);         // \w: letters, marks, decimal digits, connectors
+bool is_word(char32_t c);         // letters, marks, decimal digits, connectors, joiners
 bool is_numeric(char32_t c);      // Nd, Nl, No
 bool is_punctuation(char32_t c);  // ASCII punctuation and symbols, or category P
 
