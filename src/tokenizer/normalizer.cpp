@@ -140,9 +140,21 @@ class CollapseSpaces : public Normalizer {
       if (c == ' ' && (out.empty() || out.back() == ' ')) continue;
       out.push_back(c);
     }
-    if (!out.empty() && out.back() == ' ') out.pop_back();
     text = std::move(out);
   }
+};
+
+class StripRight : public Normalizer {
+ public:
+  explicit StripRight(std::string suffix) : suffix_(std::move(suffix)) {
+    MINISGL_CHECK(!suffix_.empty());
+  }
+  void apply(std::string& text, RegexScratch&) const override {
+    while (text.ends_with(suffix_)) text.resize(text.size() - suffix_.size());
+  }
+
+ private:
+  std::string suffix_;
 };
 
 bool is_chinese(char32_t c) {
@@ -329,6 +341,9 @@ std::unique_ptr<Normalizer> make_regex_replace(Regex regex, std::string replacem
   return std::make_unique<RegexReplace>(std::move(regex), std::move(replacement));
 }
 std::unique_ptr<Normalizer> make_collapse_spaces() { return std::make_unique<CollapseSpaces>(); }
+std::unique_ptr<Normalizer> make_strip_right(std::string suffix) {
+  return std::make_unique<StripRight>(std::move(suffix));
+}
 std::unique_ptr<Normalizer> make_bert_normalizer(BertNormalizerOptions options) {
   return std::make_unique<BertNormalizer>(options);
 }

@@ -29,8 +29,10 @@ std::unique_ptr<Normalizer> make_prepend(std::string prefix);
 // needle: not empty.
 std::unique_ptr<Normalizer> make_replace(std::string needle, std::string replacement);
 std::unique_ptr<Normalizer> make_regex_replace(Regex regex, std::string replacement);
-// SentencePiece's remove_extra_whitespaces: no spaces at the ends, single ones between.
+// SentencePiece's remove_extra_whitespaces: no spaces at the start, single ones behind it.
 std::unique_ptr<Normalizer> make_collapse_spaces();
+// Takes `suffix` (not empty) off the end as often as it stands there.
+std::unique_ptr<Normalizer> make_strip_right(std::string suffix);
 
 struct BertNormalizerOptions {
   bool clean_text = true;            // drops control characters, other spaces become ' '

@@ -17,6 +17,7 @@ std::unique_ptr<Normalizer> make_space_normalizer(const SentencePieceSpec& spec)
   if (spec.remove_extra_whitespaces) steps.push_back(make_collapse_spaces());
   if (spec.add_dummy_prefix) steps.push_back(make_prepend(kSpaceMark));
   steps.push_back(make_replace(" ", kSpaceMark));
+  if (spec.remove_extra_whitespaces) steps.push_back(make_strip_right(kSpaceMark));
   return make_normalizer_sequence(std::move(steps));
 }
 
@@ -80,7 +81,12 @@ TokenizerParts make_sentencepiece_parts(SentencePieceSpec spec, std::string_view
   parts.normalizer = make_space_normalizer(spec);
   parts.decoder.push_back(make_replace_decoder(kSpaceMark, " "));
   parts.decoder.push_back(make_byte_fallback_decoder());
-  if (spec.add_dummy_prefix) parts.decoder.push_back(make_strip_decoder(" ", 1, 0, true));
+  constexpr size_t kAll = 1 << 30;
+  if (spec.remove_extra_whitespaces) {
+    parts.decoder.push_back(make_strip_decoder(" ", kAll, 0, true));
+  } else if (spec.add_dummy_prefix) {
+    parts.decoder.push_back(make_strip_decoder(" ", 1, 0, true));
+  }
   return parts;
 }
 

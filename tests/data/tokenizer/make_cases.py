@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Makes the small tokenizers and cases of this folder with Hugging Face tokenizers (0.23.3).
+"""Makes the small tokenizers and cases of this folder with Hugging Face tokenizers (0.23.3) and
+sentencepiece (0.2.3).
 
-    python make_cases.py        (needs the Python package tokenizers)
+    python make_cases.py        (needs the Python packages of these names)
 
 NAME.json is a tokenizer.json, trained on the text below; NAME.jsonl holds texts and the ids and
 decoded texts that the library gives. parts.jsonl holds single normalizers, pre-tokenizers and
-decoders with what they make of a text.
+decoders with what they make of a text. Training breaks ties at random: another run makes other,
+equally good files.
 """
+import io
 import json
 import pathlib
 import random
 
+import sentencepiece
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers,
                         processors, trainers)
 
@@ -200,8 +204,28 @@ def parts():
     write_jsonl("parts.jsonl", lines)
 
 
+def sentencepiece_model(kind, extra_spaces):
+    name = f"spm_{kind}"
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=model, vocab_size=360 if kind == "unigram" else 420,
+        model_type=kind, byte_fallback=True, normalization_rule_name="identity", character_coverage=0.98,
+        remove_extra_whitespaces=not extra_spaces, hard_vocab_limit=False, minloglevel=2)
+    (HERE / f"{name}.model").write_bytes(model.getvalue())
+    spm = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    lines = []
+    for text in TEXTS + random_texts(60, name):
+        if "\u0000" in text:
+            continue
+        ids = spm.encode(text)
+        lines.append({"text": text, "ids": ids, "decoded": spm.decode(ids)})
+    write_jsonl(f"{name}.model.jsonl", lines)
+
+
 byte_level()
 mapped_bytes()
+sentencepiece_model("bpe", True)
+sentencepiece_model("unigram", False)
 sentencepiece_like("llama_like", prefix=True, byte_fallback=True)
 sentencepiece_like("gemma_like", prefix=False, byte_fallback=True)
 sentencepiece_like("unk", prefix=True, byte_fallback=False)
