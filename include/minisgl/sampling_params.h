@@ -14,12 +14,12 @@ struct SamplingParams {
   int64_t top_k = -1;        // keep the k most likely; < 1: all
   double top_p = 1.0;        // (0, 1]: keep the shortest prefix whose probabilities reach p
   double min_p = 0.0;        // [0, 1]: drop tokens below min_p * the most likely one's probability
-  std::optional<uint64_t> seed;  // the same seed gives the same draws whatever shares the batch
-  int64_t max_tokens = 1024;     // >= 1; cut to what fits the context
-  bool ignore_eos = false;       // go on past the model's end-of-text tokens
-  std::vector<int32_t> stop_token_ids;
-  std::vector<std::string> stop;  // texts that end the answer, found across token borders …
-  bool include_stop = false;      // … and not part of it unless asked
+  std::optional<uint64_t> seed{};  // the same seed gives the same draws whatever shares the batch
+  int64_t max_tokens = 1024;       // >= 1; cut to what fits the context
+  bool ignore_eos = false;         // go on past the model's end-of-text tokens
+  std::vector<int32_t> stop_token_ids{};
+  std::vector<std::string> stop{};  // texts that end the answer, found across token borders …
+  bool include_stop = false;        // … and not part of it unless asked
 
   bool is_greedy() const { return temperature <= 0.0 || top_k == 1; }
 };

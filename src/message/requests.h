@@ -16,11 +16,11 @@ using Clock = std::chrono::steady_clock;
 
 struct GenerateRequest {
   int64_t uid = 0;  // unique among live requests
-  std::vector<int32_t> input_ids;
-  SamplingParams sampling_params;
-  std::vector<int32_t> eos_token_ids;
-  int priority = 0;                           // higher goes first; waiting raises it (aging)
-  uint64_t cache_salt = 0;                    // requests of different salts share no cached prefix
+  std::vector<int32_t> input_ids{};
+  SamplingParams sampling_params{};
+  std::vector<int32_t> eos_token_ids{};
+  int priority = 0;         // higher goes first; waiting raises it (aging)
+  uint64_t cache_salt = 0;  // requests of different salts share no cached prefix
   std::optional<Clock::time_point> deadline = std::nullopt;  // ended with kTimeout when it passes
 };
 
