@@ -21,8 +21,14 @@ function(minisgl_one_isa target isa name sources)
   target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${objects} PRIVATE MINISGL_ISA=${isa} MINISGL_ISA_NAME="${name}")
   # Fused multiply-adds stand where the source says so and nowhere else. Debug builds optimise these
-  # files too: without inlining they would be a hundred times slower.
-  target_compile_options(${objects} PRIVATE -O3 -ffp-contract=off ${ARGN})
+  # files too, they would be a hundred times slower; sanitised ones little, they would compile for
+  # minutes.
+  if(MINISGL_SANITIZE)
+    set(level -O1)
+  else()
+    set(level -O3)
+  endif()
+  target_compile_options(${objects} PRIVATE ${level} -ffp-contract=off ${ARGN})
   # g++ 12 warns about its own AVX-512 header (GCC bug 105593).
   target_compile_options(${objects} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized
                                             -Wno-uninitialized>)
