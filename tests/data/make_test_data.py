@@ -3,8 +3,9 @@
 
 usage: make_test_data.py GOLDENS_FOLDER
 
-Models and their configs are copied as they are, and all expected tokens. Of the expected logits
-those of one case are kept (the tensor logits.1); the others are left out.
+The folders are those of the reference data. Models and their configs are copied as they are, and
+all expected tokens. Of each case's expected logits (logits.I) a few rows are kept; logit_rows.I
+says of which positions.
 Needs nothing but Python's standard library.
 """
 import json
@@ -16,8 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = ["llama", "llama_plain", "mistral", "mistral_window", "qwen2", "qwen3", "qwen3_yarn",
           "qwen3_moe"]
-GGUF_MODELS = ["llama-q4_0", "llama-q4_1", "qwen3-q4_k_m", "qwen3-q8_0-split"]
-KEPT_LOGITS = {"logits.1"}
+GGUF_MODELS = ["llama-q4_0", "llama-q4_1", "qwen3-q4_k_m", "qwen3-q8_0-split", "qwen3moe-q4_k"]
 
 
 def read_safetensors(path):
@@ -50,15 +50,32 @@ def copy_file(source, target):
     shutil.copyfile(source, target)  # without the source's permissions
 
 
+def kept_rows(prompt, total):
+    """The first and last position of the prompt, one in the middle of the reply, the last one."""
+    return sorted({0, prompt - 1, (prompt + total) // 2, total - 1})
+
+
+def cut_logits(source, target, prompts):
+    metadata, tensors = read_safetensors(source)
+    kept = {}
+    for i, prompt in enumerate(prompts):
+        dtype, (total, vocab), content = tensors[f"logits.{i}"]
+        rows = kept_rows(prompt, total)
+        size = len(content) // total
+        kept[f"logits.{i}"] = (dtype, [len(rows), vocab],
+                               b"".join(content[r * size:(r + 1) * size] for r in rows))
+        kept[f"logit_rows.{i}"] = ("I32", [len(rows)], struct.pack(f"<{len(rows)}i", *rows))
+    write_safetensors(target, metadata, kept)
+
+
 def copy_model(source, target):
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.iterdir()):
         if file.name != "expected.safetensors":
             copy_file(file, target / file.name)
-            continue
-        metadata, tensors = read_safetensors(file)
-        tensors = {name: tensor for name, tensor in tensors.items() if name in KEPT_LOGITS}
-        write_safetensors(target / file.name, metadata, tensors)
+    cases = json.loads((source / "expected.json").read_text())["cases"]
+    cut_logits(source / "expected.safetensors", target / "expected.safetensors",
+               [len(case["prompt"]) for case in cases])
 
 
 def main():
@@ -68,10 +85,10 @@ def main():
     for name in MODELS:
         copy_model(goldens / "models" / name, HERE / "models" / name)
     for name in GGUF_MODELS:
-        copy_model(goldens / "gguf" / "models" / name, HERE / "gguf_models" / name)
-    (HERE / "gguf_blocks").mkdir(exist_ok=True)
+        copy_model(goldens / "gguf" / "models" / name, HERE / "gguf" / "models" / name)
+    (HERE / "gguf" / "blocks").mkdir(exist_ok=True)
     for file in sorted((goldens / "gguf" / "blocks").iterdir()):
-        copy_file(file, HERE / "gguf_blocks" / file.name)
+        copy_file(file, HERE / "gguf" / "blocks" / file.name)
 
 
 if __name__ == "__main__":

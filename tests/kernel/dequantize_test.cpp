@@ -26,7 +26,7 @@ class DequantizeBlocks : public ::testing::TestWithParam<BlockCase> {};
 
 // The reference blocks: normal data, outliers, zeros, and random bit patterns.
 TEST_P(DequantizeBlocks, GivesTheReferenceBitForBit) {
-  const auto file = SafetensorsFile::open(testing::test_data_dir() + "/gguf_blocks/" +
+  const auto file = SafetensorsFile::open(testing::test_data_dir() + "/gguf/blocks/" +
                                           GetParam().type + ".safetensors");
   const SafetensorsTensor& raw = *file.find("raw");
   const SafetensorsTensor& values = *file.find("values");

@@ -91,13 +91,13 @@ void expect_all_read(const std::string& path) {
 
 TEST(OpenModelTest, EveryCommittedModelIsReadToTheLastTensor) {
   int count = 0;
-  for (const char* kind : {"/models", "/gguf_models"}) {
+  for (const char* kind : {"/models", "/gguf/models"}) {
     for (const std::string& path : folders_in(testing::test_data_dir() + kind)) {
       expect_all_read(path);
       ++count;
     }
   }
-  EXPECT_EQ(count, 12);
+  EXPECT_EQ(count, 13);
 }
 
 TEST(OpenModelTest, EveryReferenceModelIsReadToTheLastTensor) {
@@ -129,7 +129,7 @@ TEST(OpenModelTest, SaysWhatAHuggingFaceFolderHolds) {
 }
 
 TEST(OpenModelTest, SaysWhatAGgufHolds) {
-  const std::string folder = testing::test_data_dir() + "/gguf_models/llama-q4_1";
+  const std::string folder = testing::test_data_dir() + "/gguf/models/llama-q4_1";
   const OpenedModel model = open_model(folder);
   EXPECT_EQ(model.format, "gguf");
   EXPECT_EQ(model.config.architecture, "LlamaForCausalLM");
@@ -146,7 +146,7 @@ TEST(OpenModelTest, SaysWhatAGgufHolds) {
 }
 
 TEST(OpenModelTest, ASplitGgufIsOpenedByItsFolder) {
-  const OpenedModel model = open_model(testing::test_data_dir() + "/gguf_models/qwen3-q8_0-split");
+  const OpenedModel model = open_model(testing::test_data_dir() + "/gguf/models/qwen3-q8_0-split");
   EXPECT_FALSE(model.config.tie_word_embeddings);
   EXPECT_THAT(model.tokenizer_path, HasSubstr("-00001-of-00003.gguf"));
 }

@@ -195,7 +195,7 @@ TEST(SafetensorsTest, EmptyTensorsAreFine) {
 }
 
 TEST(SafetensorsTest, MovingKeepsTheMapping) {
-  const std::string path = testing::test_data_dir() + "/gguf_blocks/Q8_0.safetensors";
+  const std::string path = testing::test_data_dir() + "/gguf/blocks/Q8_0.safetensors";
   SafetensorsFile opened = SafetensorsFile::open(path);
   const std::byte first = opened.find("raw")->data[0];
   const SafetensorsFile file = std::move(opened);
