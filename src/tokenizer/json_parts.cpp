@@ -1,5 +1,6 @@
 #include "tokenizer/json_parts.h"
 
+#include "tokenizer/charsmap.h"
 #include "tokenizer/utf8.h"
 #include "utils/error.h"
 
@@ -65,6 +66,12 @@ std::unique_ptr<Normalizer> read_replace(const JsonNode& node) {
   return make_replace(std::move(pattern.text), std::move(content));
 }
 
+std::unique_ptr<Normalizer> read_precompiled(const JsonNode& node) {
+  const JsonNode map = node.at("precompiled_charsmap");
+  return make_charsmap_normalizer(decode_base64(map.as_string(), map.path()),
+                                  CharsmapReading::kHuggingFace, map.path());
+}
+
 std::unique_ptr<Normalizer> read_one_normalizer(const JsonNode& node) {
   const std::string_view type = node.at("type").as_string();
   if (type == "NFC") return make_unicode_normalizer(NormalForm::kNfc);
@@ -79,9 +86,10 @@ std::unique_ptr<Normalizer> read_one_normalizer(const JsonNode& node) {
   if (type == "Prepend") return make_prepend(std::string(node.at("prepend").as_string()));
   if (type == "Replace") return read_replace(node);
   if (type == "BertNormalizer") return read_bert_normalizer(node);
+  if (type == "Precompiled") return read_precompiled(node);
   node.fail_unknown(type,
                     "NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace, "
-                    "BertNormalizer, Sequence");
+                    "BertNormalizer, Precompiled, Sequence");
 }
 
 // ---- pre-tokenizers

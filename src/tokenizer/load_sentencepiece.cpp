@@ -155,12 +155,7 @@ void read_normalizer_spec(std::string_view bytes, std::string_view name, Sentenc
   while (reader.next()) {
     switch (reader.field()) {
       case 2:
-        if (!reader.bytes().empty()) {
-          throw_error(ErrorKind::kUnsupported,
-                      "{}: a precompiled character map (normalization other than identity) is not "
-                      "known; use the model's tokenizer.json",
-                      name);
-        }
+        spec.charsmap = reader.bytes();
         break;
       case 3:
         spec.add_dummy_prefix = reader.number() != 0;

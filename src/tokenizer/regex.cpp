@@ -3,6 +3,8 @@
 
 #include <pcre2.h>
 
+#include <algorithm>
+#include <limits>
 #include <new>
 
 #include "tokenizer/utf8.h"
@@ -11,7 +13,9 @@
 namespace minisgl {
 namespace {
 
-constexpr uint32_t kMatchLimit = 20'000'000;  // backtracking steps of one match
+// Backtracking steps of one match: sound expressions need a few a byte at most.
+constexpr uint32_t kMatchLimit = 1'000'000;
+constexpr uint32_t kMatchLimitPerByte = 16;
 constexpr uint32_t kHeapLimitKib = 64 << 10;
 constexpr size_t kJitStackStart = 32 << 10;
 constexpr size_t kJitStackMax = 8 << 20;
@@ -29,7 +33,6 @@ RegexScratch::RegexScratch()
     : match_(pcre2_match_data_create_8(1, nullptr)),
       context_(pcre2_match_context_create_8(nullptr)) {
   if (!match_ || !context_) throw std::bad_alloc();
-  pcre2_set_match_limit_8(context_, kMatchLimit);
   pcre2_set_heap_limit_8(context_, kHeapLimitKib);
   // Without one the JIT uses 32 KiB of the machine's stack, which long runs of one class outgrow.
   jit_stack_ = pcre2_jit_stack_create_8(kJitStackStart, kJitStackMax, nullptr);
@@ -67,6 +70,9 @@ Regex::Regex(std::string_view pattern, std::string_view what) : what_(what) {
 }
 
 RegexMatch Regex::find(std::string_view text, size_t from, RegexScratch& scratch) const {
+  const size_t limit = kMatchLimit + kMatchLimitPerByte * text.size();
+  pcre2_set_match_limit_8(scratch.context_, static_cast<uint32_t>(std::min<size_t>(
+                                                limit, std::numeric_limits<uint32_t>::max())));
   const auto run = [&](uint32_t options) {
     return pcre2_match_8(code_.get(), reinterpret_cast<PCRE2_SPTR8>(text.data()), text.size(), from,
                          PCRE2_NO_UTF_CHECK | options, scratch.match_, scratch.context_);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tokenizer/charsmap.h"
 #include "tokenizer/score_bpe.h"
 #include "tokenizer/unigram.h"
 #include "utils/error.h"
@@ -12,8 +13,12 @@ namespace {
 
 constexpr const char* kSpaceMark = "\xE2\x96\x81";  // ▁, U+2581
 
-std::unique_ptr<Normalizer> make_space_normalizer(const SentencePieceSpec& spec) {
+std::unique_ptr<Normalizer> make_spec_normalizer(const SentencePieceSpec& spec,
+                                                 std::string_view name) {
   std::vector<std::unique_ptr<Normalizer>> steps;
+  if (!spec.charsmap.empty()) {
+    steps.push_back(make_charsmap_normalizer(spec.charsmap, CharsmapReading::kSentencePiece, name));
+  }
   if (spec.remove_extra_whitespaces) steps.push_back(make_collapse_spaces());
   if (spec.add_dummy_prefix) steps.push_back(make_prepend(kSpaceMark));
   steps.push_back(make_replace(" ", kSpaceMark));
@@ -78,7 +83,7 @@ TokenizerParts make_sentencepiece_parts(SentencePieceSpec spec, std::string_view
   } else {
     parts.model = make_score_bpe(*parts.vocab, scores, usable, parts.info.unk_id);
   }
-  parts.normalizer = make_space_normalizer(spec);
+  parts.normalizer = make_spec_normalizer(spec, name);
   parts.decoder.push_back(make_replace_decoder(kSpaceMark, " "));
   parts.decoder.push_back(make_byte_fallback_decoder());
   constexpr size_t kAll = 1 << 30;

@@ -27,6 +27,7 @@ struct SentencePieceSpec {
   bool byte_fallback = true;          // unigram: whether unknown text becomes bytes
   bool add_dummy_prefix = true;       // a space before the text
   bool remove_extra_whitespaces = false;
+  std::string charsmap;  // empty: text is taken as it is
   TokenizerInfo info;
 };
 // Errors: kBadFile, naming `name`.

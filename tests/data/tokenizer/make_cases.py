@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the small tokenizers and cases of this folder with Hugging Face tokenizers (0.23.3) and
-sentencepiece (0.2.3).
+sentencepiece (0.2.3, with protobuf).
 
     python make_cases.py        (needs the Python packages of these names)
 
@@ -159,6 +159,13 @@ def no_decoder():
     save("no_decoder", t)
 
 
+def charsmap():
+    from sentencepiece import sentencepiece_model_pb2
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString((HERE / "spm_nfkc.model").read_bytes())
+    return model.normalizer_spec.precompiled_charsmap
+
+
 def parts():
     lines = []
     texts = TEXTS + random_texts(12, "parts")
@@ -166,7 +173,7 @@ def parts():
     for part in [N.NFC(), N.NFD(), N.NFKC(), N.NFKD(), N.Lowercase(), N.StripAccents(), N.Strip(),
                  N.Strip(left=False), N.Prepend("▁"), N.Replace(" ", "▁"), N.Replace(Regex(r"\s+"), "_"),
                  N.BertNormalizer(), N.BertNormalizer(clean_text=False, strip_accents=False),
-                 N.Sequence([N.NFD(), N.StripAccents(), N.NFC()])]:
+                 N.Sequence([N.NFD(), N.StripAccents(), N.NFC()]), N.Precompiled(charsmap())]:
         config = json.loads(part.__getstate__())
         lines.append({"kind": "normalizer", "config": config,
                       "cases": [[text, part.normalize_str(text)] for text in texts]})
@@ -204,12 +211,11 @@ def parts():
     write_jsonl("parts.jsonl", lines)
 
 
-def sentencepiece_model(kind, extra_spaces):
-    name = f"spm_{kind}"
+def sentencepiece_model(name, kind, extra_spaces, rules="identity"):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(CORPUS), model_writer=model, vocab_size=360 if kind == "unigram" else 420,
-        model_type=kind, byte_fallback=True, normalization_rule_name="identity", character_coverage=0.98,
+        model_type=kind, byte_fallback=True, normalization_rule_name=rules, character_coverage=0.98,
         remove_extra_whitespaces=not extra_spaces, hard_vocab_limit=False, minloglevel=2)
     (HERE / f"{name}.model").write_bytes(model.getvalue())
     spm = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
@@ -224,8 +230,9 @@ def sentencepiece_model(kind, extra_spaces):
 
 byte_level()
 mapped_bytes()
-sentencepiece_model("bpe", True)
-sentencepiece_model("unigram", False)
+sentencepiece_model("spm_bpe", "bpe", True)
+sentencepiece_model("spm_unigram", "unigram", False)
+sentencepiece_model("spm_nfkc", "unigram", False, "nmt_nfkc")
 sentencepiece_like("llama_like", prefix=True, byte_fallback=True)
 sentencepiece_like("gemma_like", prefix=False, byte_fallback=True)
 sentencepiece_like("unk", prefix=True, byte_fallback=False)
