@@ -47,7 +47,8 @@ __device__ inline void store(T* p, const Pack<T, N>& pack) {
 }
 
 // Butterfly: the same order of additions in every lane, always.
-__device__ inline float warp_sum(float x) {
+template <class T>
+__device__ inline T warp_sum(T x) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
   return x;
@@ -60,19 +61,12 @@ __device__ inline float warp_max(float x) {
 
 // Over a block of whole warps; every thread gets the result. `shared` holds 32 floats and may be
 // used again after the next __syncthreads().
-template <class Combine>
-__device__ inline float block_reduce(float x, float* shared, float identity, Combine combine) {
+__device__ inline float block_sum(float x, float* shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  x = combine(x);
+  x = warp_sum(x);
   if (lane == 0) shared[warp] = x;
   __syncthreads();
-  return combine(lane < warps ? shared[lane] : identity);
-}
-__device__ inline float block_sum(float x, float* shared) {
-  return block_reduce(x, shared, 0.0f, [](float v) { return warp_sum(v); });
-}
-__device__ inline float block_max(float x, float* shared) {
-  return block_reduce(x, shared, -INFINITY, [](float v) { return warp_max(v); });
+  return warp_sum(lane < warps ? shared[lane] : 0.0f);
 }
 
 // f(T{}) with the element type of `dtype`. Other types were refused before a launch.

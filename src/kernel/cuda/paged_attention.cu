@@ -16,7 +16,7 @@ constexpr int kMaxHeadDim = 512;  // kMaxHeadDim / kThreads accumulators a threa
 template <class T, class P>
 __global__ void paged_attention_kernel(PagedAttentionCall call) {
   __shared__ float q_row[kMaxHeadDim];
-  __shared__ float scores[kKeys];
+  __shared__ double scores[kKeys];   // then their exponentials
   __shared__ int64_t places[kKeys];  // of each key in the pool, in elements
   __shared__ float shared[32];
   const int64_t row = blockIdx.x;
@@ -49,7 +49,7 @@ __global__ void paged_attention_kernel(PagedAttentionCall call) {
   for (int d = threadIdx.x; d < dim; d += kThreads) q_row[d] = to_float(q[d]);
 
   float accumulator[kMaxHeadDim / kThreads] = {};
-  float top = call.sinks ? call.sinks[head] : -INFINITY;
+  double top = call.sinks ? call.sinks[head] : -INFINITY;
   float denominator = call.sinks ? 1.0f : 0.0f;
   for (int64_t begin = keys_begin; begin < keys_end; begin += kKeys) {
     const int count = int(keys_end - begin < kKeys ? keys_end - begin : kKeys);
@@ -58,25 +58,25 @@ __global__ void paged_attention_kernel(PagedAttentionCall call) {
       places[j] = table[begin + j] * call.k_pool.row_stride;
     }
     __syncthreads();
-    float round_top = -INFINITY;
     for (int j = warp; j < count; j += kThreads / 32) {
       const P* k = k_pool + places[j];
-      float score = 0.0f;
-      for (int d = lane; d < dim; d += 32) score += q_row[d] * to_float(k[d]);
+      double score = 0.0;
+      for (int d = lane; d < dim; d += 32) score += double(q_row[d]) * to_float(k[d]);
       score = warp_sum(score) * call.scale;
-      if (call.softcap > 0) score = call.softcap * tanhf(score / call.softcap);
+      if (call.softcap > 0) score = call.softcap * tanh(score / call.softcap);
       if (lane == 0) scores[j] = score;
-      round_top = fmaxf(round_top, score);
     }
-    round_top = block_max(round_top, shared);
-    const float new_top = fmaxf(top, round_top);
-    const float rescale = top == -INFINITY ? 0.0f : expf(top - new_top);
+    __syncthreads();
+    double new_top = top;
+    for (int j = 0; j < count; ++j) new_top = fmax(new_top, scores[j]);
+    const float rescale = top == -INFINITY ? 0.0f : expf(float(top - new_top));
     top = new_top;
     __syncthreads();
     float sum = 0.0f;
     for (int j = threadIdx.x; j < count; j += kThreads) {
-      scores[j] = expf(scores[j] - top);
-      sum += scores[j];
+      const float p = expf(float(scores[j] - top));
+      scores[j] = p;
+      sum += p;
     }
     denominator = denominator * rescale + block_sum(sum, shared);
     __syncthreads();
@@ -85,7 +85,7 @@ __global__ void paged_attention_kernel(PagedAttentionCall call) {
       const int d = part * kThreads + threadIdx.x;
       if (d >= dim) break;
       float value = accumulator[part] * rescale;
-      for (int j = 0; j < count; ++j) value += scores[j] * to_float(v_pool[places[j] + d]);
+      for (int j = 0; j < count; ++j) value += float(scores[j]) * to_float(v_pool[places[j] + d]);
       accumulator[part] = value;
     }
   }
@@ -97,7 +97,7 @@ __global__ void paged_attention_kernel(PagedAttentionCall call) {
     if (d < dim) out[d] = from_float<T>(denominator > 0 ? accumulator[part] / denominator : 0.0f);
   }
   if (call.lse != nullptr && threadIdx.x == 0) {
-    call.lse[row * call.q.heads + head] = top + logf(denominator);
+    call.lse[row * call.q.heads + head] = float(top + log(double(denominator)));
   }
 }
 
