@@ -1,0 +1,14 @@
+// The attention backends' door in the plugin, in builds that hold Hopper's code.
+#include <array>
+
+#include "attention/cuda/backends.h"
+#include "attention/cuda_backends.h"
+
+extern "C" __attribute__((visibility("default"))) minisgl::CudaAttentionTable
+minisgl_cuda_attention() {
+  static constexpr std::array<minisgl::BuiltAttention, 2> kBuilt = {{
+      {"fi", minisgl::cuda::make_flashinfer_backend},
+      {"fa", minisgl::cuda::make_flash_attention_backend},
+  }};
+  return {kBuilt.data(), kBuilt.size()};
+}
