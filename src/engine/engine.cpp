@@ -30,15 +30,12 @@ DType resolve_dtype(const std::string& name, DType checkpoint) {
 }  // namespace
 
 Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : config_(config) {
-  if (config_.device == "auto") config_.device = "cpu";
-  if (config_.device != "cpu") {
-    throw_error(ErrorKind::kUnsupported, "--device {}: this build runs on the CPU only",
-                config_.device);
-  }
-  validate_attention_backend(config_.attention_backend, {});
   if (config_.threads <= 0) config_.threads = usable_cores();
   threads_ = std::make_unique<ThreadPool>(config_.threads);
-  kernels_ = make_cpu_kernels(*threads_, config_.isa);
+  device_ = open_device(config_.device, *threads_, config_.isa);
+  kernels_ = device_.kernels.get();
+  config_.device = device_.name;
+  validate_attention_backend(config_.attention_backend, device_.attention);
   load_model(progress);
 
   KVPoolConfig pool;
@@ -47,24 +44,30 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
   pool.num_kv_heads = model_config_.num_kv_heads;
   pool.head_dim = model_config_.head_dim;
   pool.dtype = weight_dtype_;
-  memory_plan_ = plan_memory(config_, pool, config_.max_seq_len, usable_memory_bytes(),
-                             weight_bytes_, kernels_->device().is_cpu());
+  memory_plan_ = plan_memory(config_, pool, config_.max_seq_len, device_.usable_bytes,
+                             used_bytes(device_, weight_bytes_), kernels_->device().is_cpu());
   config_.num_pages = pool.num_pages = memory_plan_.num_pages;
   config_.max_seq_len = std::min(config_.max_seq_len, pool.num_pages * pool.page_size);
   pool_ = std::make_unique<KVPool>(*kernels_, pool);
   attention_ =
-      create_attention_backend(config_.attention_backend, attention_target(), *kernels_, *pool_);
+      create_attention_backend(config_.attention_backend, device_.attention, *kernels_, *pool_);
 
   allocate_tables();
   make_dummy();
-  graphs_ = std::make_unique<GraphRunner>(
-      graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests)), *attention_,
-      dummy_, config_.max_seq_len, page_table_, [this](Batch& batch) { return run_model(batch); });
+  graphs_ =
+      std::make_unique<GraphRunner>(graph_sizes(), *attention_, dummy_, config_.max_seq_len,
+                                    page_table_, [this](Batch& batch) { return run_model(batch); });
   sampler_ = Sampler(model_config_.vocab_size);
   compute_ = std::make_unique<ComputeThread>([this](Step& step) { forward(step); });
 }
 
 Engine::~Engine() = default;
+
+// The emulated graphs read static inputs on the host: the CPU's.
+std::vector<int> Engine::graph_sizes() const {
+  if (!kernels_->device().is_cpu()) return {};
+  return graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests));
+}
 
 StepRunner::Limits Engine::limits() const {
   return {.num_pages = config_.num_pages,
@@ -83,8 +86,9 @@ void Engine::load_model(const LoadProgress& progress) {
   weight_dtype_ = resolve_dtype(config_.dtype, model_config_.dtype);
   config_.dtype = dtype_name(weight_dtype_);
   resolve_limits();
+  device_.attention.dtype = weight_dtype_;
   config_.attention_backend =
-      resolve_attention_backend(config_.attention_backend, attention_target()).name;
+      resolve_attention_backend(config_.attention_backend, device_.attention).name;
 
   const Weights root(*opened.checkpoint);
   model_ = make_model(model_config_, LayerInit(root, *kernels_, weight_dtype_), config_.max_seq_len,
@@ -92,8 +96,6 @@ void Engine::load_model(const LoadProgress& progress) {
   opened.checkpoint->check_all_used(ignored_weights(model_config_));
   weight_bytes_ = opened.checkpoint->total_bytes();
 }
-
-AttentionTarget Engine::attention_target() const { return {.device = kernels_->device()}; }
 
 void Engine::resolve_limits() {
   const auto positive = [](const char* flag, int64_t value) {
@@ -138,6 +140,8 @@ void Engine::allocate_tables() {
   const int64_t arena_shape[] = {bytes};
   arena_memory_ = kernels_->allocate(DType::kUInt8, arena_shape);
   arena_ = Arena(arena_memory_.view().raw(), bytes);
+  inputs_ = std::make_unique<DeviceInputs>(*kernels_, tokens);
+  outputs_ = std::make_unique<DeviceOutputs>(*kernels_);
 }
 
 void Engine::make_dummy() {
@@ -199,6 +203,8 @@ void Engine::prepare(Step& step) {
 TensorView Engine::run_model(Batch& batch) {
   arena_.release(0);
   Context ctx{.kernels = *kernels_, .attention = *attention_, .arena = arena_, .batch = batch};
+  // A GPU computes in the weights' type, the CPU in float32.
+  if (!kernels_->device().is_cpu()) ctx.activation_dtype = weight_dtype_;
   for (TensorView& output : ctx.block_outputs) {
     output = ctx.activation({batch.num_tokens(), model_config_.hidden_size});
   }
@@ -212,10 +218,26 @@ void Engine::forward(Step& step) {
   for (size_t t = 0; t < step.input_ids.size(); ++t) {
     step.input_ids[t] = tokens[step.token_rows[t] * width + step.positions[t]];
   }
+  inputs_->upload(step);
   const bool use_graph = graphs_->can_use(batch) && !step.all_logits;
-  step.logits = use_graph ? graphs_->replay(batch) : run_model(batch);
+  const TensorView logits = use_graph ? graphs_->replay(batch) : run_model(batch);
   kernels_->synchronize();
-  sample(step);
+  const bool greedy = std::ranges::all_of(
+      step.samples, [](const SampleRow& row) { return row.params->is_greedy(); });
+  if (greedy && !step.all_logits && !logits.device().is_cpu()) {
+    take_most_likely(step, logits);
+  } else {
+    step.logits = outputs_->to_host(logits);
+    sample(step);
+  }
+}
+
+// Only ids come back from the GPU.
+void Engine::take_most_likely(Step& step, TensorView logits) {
+  step.next_tokens.assign(step.batch.size(), -1);
+  if (step.samples.empty()) return;
+  const std::span<const int32_t> ids = outputs_->argmax(logits);
+  for (const SampleRow& row : step.samples) put_token(step, row, ids[row.logit_row]);
 }
 
 void Engine::sample(Step& step) {
@@ -223,10 +245,14 @@ void Engine::sample(Step& step) {
   for (const SampleRow& row : step.samples) {
     const std::span<const float> logits = step.logits.select(row.logit_row).values<float>();
     const int32_t token = sampler_.sample(logits, *row.params, row.seed, row.position);
-    step.next_tokens[static_cast<size_t>(row.request)] = token;
-    const TensorView pool_row = token_pool_.view().select(row.table_idx);
-    if (row.position < pool_row.dim(0)) pool_row.data<int32_t>()[row.position] = token;
+    put_token(step, row, token);
   }
+}
+
+void Engine::put_token(Step& step, const SampleRow& row, int32_t token) {
+  step.next_tokens[static_cast<size_t>(row.request)] = token;
+  const TensorView pool_row = token_pool_.view().select(row.table_idx);
+  if (row.position < pool_row.dim(0)) pool_row.data<int32_t>()[row.position] = token;
 }
 
 std::string Engine::description() const {

@@ -14,6 +14,8 @@
 #include "core/model_config.h"
 #include "engine/compute_thread.h"
 #include "engine/config.h"
+#include "engine/device.h"
+#include "engine/device_inputs.h"
 #include "engine/graph_runner.h"
 #include "engine/memory_plan.h"
 #include "engine/sampler.h"
@@ -49,14 +51,16 @@ class Engine final : public StepRunner {
   void wait(Step& step) override { compute_->wait(step); }
 
  private:
-  AttentionTarget attention_target() const;
+  std::vector<int> graph_sizes() const;
   void resolve_limits();
   void load_model(const LoadProgress& progress);
   void allocate_tables();
   void make_dummy();
   void forward(Step& step);
   TensorView run_model(Batch& batch);
+  void take_most_likely(Step& step, TensorView logits);
   void sample(Step& step);
+  void put_token(Step& step, const SampleRow& row, int32_t token);
 
   EngineConfig config_;
   ModelConfig model_config_;
@@ -65,7 +69,8 @@ class Engine final : public StepRunner {
   int64_t weight_bytes_ = 0;
   DType weight_dtype_ = DType::kFloat32;
   std::unique_ptr<ThreadPool> threads_;
-  std::unique_ptr<Kernels> kernels_;
+  OpenedDevice device_;
+  Kernels* kernels_ = nullptr;  // of device_
   std::unique_ptr<Model> model_;
   MemoryPlan memory_plan_;
   std::unique_ptr<KVPool> pool_;
@@ -74,6 +79,8 @@ class Engine final : public StepRunner {
   Req dummy_;
   Tensor arena_memory_;
   Arena arena_;
+  std::unique_ptr<DeviceInputs> inputs_;
+  std::unique_ptr<DeviceOutputs> outputs_;
   std::unique_ptr<GraphRunner> graphs_;
   Sampler sampler_{1};
   std::unique_ptr<ComputeThread> compute_;  // last: ends before what it uses
