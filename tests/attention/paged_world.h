@@ -92,13 +92,14 @@ inline float max_difference(std::span<const float> a, std::span<const float> b) 
 class PagedWorld {
  public:
   PagedWorld(Kernels& kernels, const AttentionSpec& spec, int64_t page_size, int64_t num_pages,
-             int64_t max_requests, int64_t max_seq_len)
+             int64_t max_requests, int64_t max_seq_len, DType pool_dtype = DType::kFloat32)
       : spec_(spec),
         pool_(kernels, {.num_layers = spec.layer + 1,
                         .num_pages = num_pages,
                         .page_size = page_size,
                         .num_kv_heads = spec.num_kv_heads,
-                        .head_dim = spec.head_dim}),
+                        .head_dim = spec.head_dim,
+                        .dtype = pool_dtype}),
         page_table_(Tensor::zeros(DType::kInt32, {max_requests + 1, max_seq_len})) {
     free_pages_.resize(static_cast<size_t>(num_pages));
     std::iota(free_pages_.begin(), free_pages_.end(), 0);

@@ -147,9 +147,10 @@ TEST(PagedBackendTest, WindowSoftcapAndSinksReachTheKernel) {
 // The output rows of one sequence, computed in chunks of `chunk` tokens on pages of `page_size`,
 // each time together with `company` other requests.
 std::vector<float> rows_computed(Kernels& kernels, const AttentionSpec& spec, int64_t chunk,
-                                 int64_t page_size, int company) {
+                                 int64_t page_size, int company,
+                                 DType pool_dtype = DType::kFloat32) {
   constexpr int64_t kLength = 150;
-  PagedWorld world(kernels, spec, page_size, 1024 / page_size, company + 1, 192);
+  PagedWorld world(kernels, spec, page_size, 1024 / page_size, company + 1, 192, pool_dtype);
   PagedBackend backend("tested", kernels, world.pool());
   std::vector<Req*> reqs;
   for (int i = 0; i < company; ++i) {
@@ -186,6 +187,20 @@ TEST(PagedBackendTest, ARowHasTheSameBitsWhateverTheChunkThePageSizeAndTheCompan
               << company;
         }
       }
+    }
+  }
+}
+
+TEST(PagedBackendTest, SixteenBitPoolsAreReadAlikeByAllKernels) {
+  const AttentionSpec spec = small_layer();
+  const auto reference = make_reference_kernels();
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    const std::vector<float> truth = rows_computed(*reference, spec, 150, 1, 0, dtype);
+    for (const NamedKernels& tested : all_kernels()) {
+      const std::vector<float> alone = rows_computed(*tested.kernels, spec, 150, 1, 0, dtype);
+      EXPECT_LE(max_difference(alone, truth), 1e-5f) << tested.name << " " << dtype_name(dtype);
+      EXPECT_EQ(rows_computed(*tested.kernels, spec, 7, 16, 3, dtype), alone)
+          << tested.name << " " << dtype_name(dtype);
     }
   }
 }
