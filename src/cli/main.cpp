@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   minisgl::add_chat_command(app);
   minisgl::add_pull_command(app);
   minisgl::add_inspect_command(app);
+  minisgl::add_tokenize_command(app);
   try {
     app.parse(argc, argv);
     return 0;
