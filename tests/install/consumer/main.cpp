@@ -1,13 +1,21 @@
-// Sees the installed headers and nothing else of the project.
+// Sees the installed headers and nothing else of the project; needs every library to link.
 #include <minisgl/error.h>
-#include <minisgl/sampling_params.h>
+#include <minisgl/llm.h>
 #include <minisgl/version.h>
 
 #include <cstdio>
 
 int main() {
-  const minisgl::SamplingParams params;
-  const minisgl::Error error(minisgl::ErrorKind::kNotFound, "no model");
-  std::printf("minisgl %s, greedy: %d, %s\n", minisgl::kVersion, params.is_greedy(), error.what());
+  try {
+    const minisgl::LLM llm({.model = "/no/such/model.gguf"});
+    std::puts("a model that does not exist was opened");
+    return 1;
+  } catch (const minisgl::Error& error) {
+    if (error.kind() != minisgl::ErrorKind::kNotFound) {
+      std::printf("expected kNotFound: %s\n", error.what());
+      return 1;
+    }
+    std::printf("minisgl %s: %s\n", minisgl::kVersion, error.what());
+  }
   return 0;
 }
