@@ -74,16 +74,28 @@ MINISGL_INLINE const float* chunk_weights(const GemmArgs& args, const uint8_t* p
 
 // Tiles of rows of x for the chunk that starts at `begin`.
 MINISGL_INLINE const float* chunk_rows(const GemmArgs& args, int64_t begin) {
-  return args.x + begin / kChunk * args.rows * kTileStride;
+  return args.x + begin / kChunk * args.rows * kTileStride + begin % kChunk;
+}
+
+MINISGL_INLINE bool unpacks_small_pieces(PanelLayout layout) {
+  bool small = true;
+  dispatch_layout(layout, [&]<class Format>() { small = Format::kBlock <= 32; });
+  return small;
 }
 
 MINISGL_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void gemm_full_panel(const GemmArgs& args, const uint8_t* panel, int64_t column, float* scratch) {
-  for (int64_t begin = 0; begin < args.cols; begin += kChunk) {
-    const int64_t num = smaller(kChunk, args.cols - begin);
+  const int64_t piece =
+      args.rows <= 2 * kTileRows && unpacks_small_pieces(args.layout) ? 64 : kChunk;
+  for (int64_t begin = 0; begin < args.cols; begin += piece) {
+    const int64_t num = smaller(piece, args.cols - begin);
     const float* w = chunk_weights(args, panel, begin, num, scratch);
     const float* x = chunk_rows(args, begin);
+    // While this piece is multiplied, the next one comes.
+    const int64_t piece_bytes = args.panel_bytes * piece / args.cols;
+    const uint8_t* next = panel + args.panel_bytes * begin / args.cols + piece_bytes;
+    for (int64_t i = 0; i < piece_bytes; i += 64) __builtin_prefetch(next + i);
     for (int64_t r = 0; r < args.rows; r += kTileRows) {
       tile(smaller(kTileRows, args.rows - r), args.y + r * args.y_stride + column, args.y_stride,
            x + r * kTileStride, w, kPanel, num, begin == 0);

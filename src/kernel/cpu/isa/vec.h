@@ -339,6 +339,28 @@ MINISGL_INLINE void store_half(uint16_t* p, vf a) {
   for (int i = 0; i < kLanes; ++i) p[i] = scalar_float_to_half(a[i]);
 }
 
+#if defined(__SSSE3__)
+// The values of all 4-bit formats are integers that fit a byte, which one shuffle finds.
+struct Lookup {
+  __m128i bytes;
+};
+MINISGL_INLINE Lookup load_lookup(const float* values) {
+  int8_t bytes[16];
+  for (int i = 0; i < 16; ++i) bytes[i] = static_cast<int8_t>(values[i]);
+  return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))};
+}
+template <int kShift>
+MINISGL_INLINE vf lookup(const Lookup& table, vi codes) {
+  // The code goes to the top byte of its lane; the other bytes ask for zeros.
+  const __m128i raw = reinterpret_cast<__m128i>(codes);
+  __m128i index = kShift < 24 ? _mm_slli_epi32(raw, 24 - (kShift < 24 ? kShift : 24))
+                              : _mm_srli_epi32(raw, kShift < 24 ? 0 : kShift - 24);
+  index = _mm_and_si128(index, _mm_set1_epi32(0x0f000000));
+  index = _mm_or_si128(index, _mm_set1_epi32(0x00808080));
+  const __m128i found = _mm_srai_epi32(_mm_shuffle_epi8(table.bytes, index), 24);
+  return _mm_cvtepi32_ps(found);
+}
+#else
 struct Lookup {
   const float* values;
 };
@@ -349,6 +371,7 @@ MINISGL_INLINE vf lookup(const Lookup& table, vi codes) {
   return vf{table.values[index[0]], table.values[index[1]], table.values[index[2]],
             table.values[index[3]]};
 }
+#endif
 
 MINISGL_INLINE float sum_lanes(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 MINISGL_INLINE float max_lanes(vf a) {
