@@ -21,6 +21,10 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.
+    if (app.get_subcommands().empty() && !app.remaining().empty()) {
+      std::fprintf(stderr, "minisgl: '%s' is neither a command nor a flag\n",
+                   app.remaining().front().c_str());
+    }
     const int code = app.exit(error);
     return code == 0 ? 0 : minisgl::exit_code(minisgl::ErrorKind::kInvalidArgument);
   } catch (const minisgl::Error& error) {

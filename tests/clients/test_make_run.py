@@ -54,6 +54,7 @@ def test_tokens_do_not_depend_on(flag):
         (["run", "-m", MODEL, "-p", "x", "--attn", "magic"], INVALID_ARGUMENT, "magic"),
         (["run", "-m", MODEL, "-p", "x", "--temperature", "-1"], INVALID_ARGUMENT, "temperature"),
         (["run", "-m", MODEL, "-p", "x", "--max-seq-len", "0x"], INVALID_ARGUMENT, "0x"),
+        (["no-such-command"], INVALID_ARGUMENT, "no-such-command"),
         ([], INVALID_ARGUMENT, "subcommand"),
     ],
 )
