@@ -211,7 +211,7 @@ inline void expect_same_bits(const std::vector<float>& got, const std::vector<fl
 }
 
 // One instruction set of this machine, with two threads; and the reference.
-class IsaTest : public testing::TestWithParam<std::string> {
+class IsaTest : public ::testing::TestWithParam<std::string> {
  protected:
   Random random_;
   ThreadPool threads_{2};
@@ -219,14 +219,14 @@ class IsaTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<Kernels> reference_ = make_reference_kernels();
 };
 
-inline std::string isa_name(const testing::TestParamInfo<std::string>& info) {
+inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
-#define INSTANTIATE_FOR_ISAS(suite)                                                             \
-  INSTANTIATE_TEST_SUITE_P(Isa, suite,                                                          \
-                           testing::ValuesIn(available_isas().begin(), available_isas().end()), \
+#define INSTANTIATE_FOR_ISAS(suite)                                                               \
+  INSTANTIATE_TEST_SUITE_P(Isa, suite,                                                            \
+                           ::testing::ValuesIn(available_isas().begin(), available_isas().end()), \
                            ::minisgl::test::isa_name)
 
 }  // namespace minisgl::test
