@@ -1,6 +1,8 @@
 // Encoding speed on one thread: tokenizer MODEL TEXT [REPEATS]
-// TEXT is cut into documents of 64 KiB (at the next line end), as tokenizer_peer.py does. Prints one
-// JSON object: seconds of each repeat, and a checksum of the ids for comparing with a peer.
+// TEXT is cut into documents of 64 KiB (at the next line end), as tokenizer_peer.py does. Prints
+// one JSON object: seconds of each repeat, and a checksum of the ids for comparing with a peer.
+#include "tokenizer/tokenizer.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/tokenizer.h"
 #include "utils/files.h"
 
 namespace {
@@ -44,8 +45,9 @@ int run(const std::string& model, const std::string& text_path, int repeats) {
     seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  fmt::print("{{\"bytes\": {}, \"tokens\": {}, \"checksum\": \"{:016x}\", \"seconds\": [{:.4f}]}}\n",
-             text.size(), tokens, checksum, fmt::join(seconds, ", "));
+  fmt::print(
+      "{{\"bytes\": {}, \"tokens\": {}, \"checksum\": \"{:016x}\", \"seconds\": [{:.4f}]}}\n",
+      text.size(), tokens, checksum, fmt::join(seconds, ", "));
   return 0;
 }
 

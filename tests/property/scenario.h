@@ -35,7 +35,7 @@ Scenario random_scenario(uint64_t seed);
 
 struct RunResult {
   std::optional<std::string> failure;  // what went wrong, and at which step
-  int64_t steps = 0;  // that computed something
+  int64_t steps = 0;                   // that computed something
   int64_t retracted = 0;
   int64_t mixed_steps = 0;
   int64_t cached_tokens = 0;

@@ -166,9 +166,9 @@ TEST(LoadTokenizer, NamesThePartOfTheFileThatIsNotKnown) {
               HasSubstr("tokenizer.json.model: 'WordPiece'"));
   EXPECT_THAT(load_error(replaced(tiny, R"("type": "TemplateProcessing")", R"("type": "X")")),
               HasSubstr("tokenizer.json.post_processor: 'X'"));
-  EXPECT_THAT(load_error(replaced(tiny, R"("decoder")",
-                                  R"("normalizer": {"type": "Nmt"}, "decoder")")),
-              HasSubstr("tokenizer.json.normalizer: 'Nmt'"));
+  EXPECT_THAT(
+      load_error(replaced(tiny, R"("decoder")", R"("normalizer": {"type": "Nmt"}, "decoder")")),
+      HasSubstr("tokenizer.json.normalizer: 'Nmt'"));
   EXPECT_THAT(load_error(replaced(tiny, R"("type": "BPE")", R"("type": "BPE", "dropout": 0.1)")),
               HasSubstr("dropout"));
 }

@@ -121,7 +121,8 @@ TEST_P(SentencePieceModel, EncodesAsTheReference) {
   EXPECT_EQ(tokenizer->eos_token(), "</s>");
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SentencePieceModel, ::testing::Values("spm_bpe", "spm_unigram", "spm_nfkc"),
+INSTANTIATE_TEST_SUITE_P(Types, SentencePieceModel,
+                         ::testing::Values("spm_bpe", "spm_unigram", "spm_nfkc"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(SentencePieceFile, EveryCutOffFileIsRefusedOrRead) {
