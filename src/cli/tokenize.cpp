@@ -10,6 +10,7 @@
 #include "tokenizer/tokenize_jsonl.h"
 #include "tokenizer/tokenizer.h"
 #include "utils/error.h"
+#include "utils/log.h"
 
 namespace minisgl {
 namespace {
@@ -27,7 +28,8 @@ struct TokenizeOptions {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const TokenizeOptions& options) {
   if (options.model.empty()) return nullptr;
-  return load_tokenizer(resolve_with_progress(options.model, options.model_source));
+  return load_tokenizer(resolve_with_progress(options.model, options.model_source),
+                        Logger::to_stderr(log_level_from_environment(LogLevel::kWarn)));
 }
 
 void tokenize(const TokenizeOptions& options) {
