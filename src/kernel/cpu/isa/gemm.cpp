@@ -77,25 +77,31 @@ MINISGL_INLINE const float* chunk_rows(const GemmArgs& args, int64_t begin) {
   return args.x + begin / kChunk * args.rows * kTileStride + begin % kChunk;
 }
 
-MINISGL_INLINE bool unpacks_small_pieces(PanelLayout layout) {
-  bool small = true;
-  dispatch_layout(layout, [&]<class Format>() { small = Format::kBlock <= 32; });
-  return small;
-}
-
 MINISGL_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Elements of K that are unpacked and multiplied at a time: little enough for L1 where few rows
+// would not cover the way to L2 and back.
+MINISGL_INLINE int64_t piece_size(const GemmArgs& args) {
+  if (args.rows > 2 * kTileRows || args.layout == PanelLayout::kFloat32) return kChunk;
+  bool small_blocks = true;
+  dispatch_layout(args.layout, [&]<class Format>() { small_blocks = Format::kBlock <= 32; });
+  return small_blocks ? 64 : kChunk;
+}
+
 void gemm_full_panel(const GemmArgs& args, const uint8_t* panel, int64_t column, float* scratch) {
-  const int64_t piece =
-      args.rows <= 2 * kTileRows && unpacks_small_pieces(args.layout) ? 64 : kChunk;
+  const int64_t piece = piece_size(args);
+  // While a piece is multiplied, the next one may come: if there is enough to multiply for its
+  // size.
+  const bool prefetches = args.layout > PanelLayout::kHalf || args.rows > 2 * kTileRows;
   for (int64_t begin = 0; begin < args.cols; begin += piece) {
     const int64_t num = smaller(piece, args.cols - begin);
     const float* w = chunk_weights(args, panel, begin, num, scratch);
     const float* x = chunk_rows(args, begin);
-    // While this piece is multiplied, the next one comes.
-    const int64_t piece_bytes = args.panel_bytes * piece / args.cols;
-    const uint8_t* next = panel + args.panel_bytes * begin / args.cols + piece_bytes;
-    for (int64_t i = 0; i < piece_bytes; i += 64) __builtin_prefetch(next + i);
+    if (prefetches) {
+      const uint8_t* next = panel + args.panel_bytes * (begin + num) / args.cols;
+      const uint8_t* end = next + args.panel_bytes * num / args.cols;
+      for (; next < end; next += 64) __builtin_prefetch(next);
+    }
     for (int64_t r = 0; r < args.rows; r += kTileRows) {
       tile(smaller(kTileRows, args.rows - r), args.y + r * args.y_stride + column, args.y_stride,
            x + r * kTileStride, w, kPanel, num, begin == 0);
