@@ -60,8 +60,15 @@ struct Output {
   std::string text;                // without the stop string or the end-of-text token
   std::vector<int32_t> token_ids;  // what was generated, an end-of-text token included
   std::string finish_reason;       // "stop", "length", "abort"
+  // Which rule ended it: "end_of_text", "stop_token", "stop_string", "max_tokens", "context_full",
+  // "aborted".
+  std::string finish_rule;
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache
+  // Why not more, unless a stop string or the caller ended it: so many tokens agreed with the
+  // cache, then came "complete", "page border", "differs", "not cached" or "cache off".
+  int64_t prefix_agreeing_tokens = 0;
+  std::string prefix_stop;
 };
 
 // A piece of an answer as it comes: whole UTF-8 characters, never taken back.

@@ -11,5 +11,6 @@ void add_chat_command(CLI::App& app);
 void add_pull_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 
 }  // namespace minisgl

@@ -42,11 +42,13 @@ void ComputeThread::work() {
     // The destructor's increment is the one without a step.
     if (stop_.load() && launched_.load() == number + 1) return;
     Step& step = *ring_[number % kCapacity];
+    step.began = std::chrono::steady_clock::now();
     try {
       run_(step);
     } catch (...) {
       step.error = std::current_exception();
     }
+    step.ended = std::chrono::steady_clock::now();
     finished_.store(number + 1, std::memory_order_release);
     finished_.notify_one();
   }

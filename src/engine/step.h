@@ -3,6 +3,7 @@
 // nothing.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <vector>
@@ -40,6 +41,8 @@ struct Step {
   TensorView logits;                 // [rows, V] float32, good until the next step runs
   std::exception_ptr error;          // what running it threw, if it did
   uint32_t ticket = 0;               // its number among the steps launched
+  // When its computation began and ended; equal where the runner does not say.
+  std::chrono::steady_clock::time_point began{}, ended{};
 };
 
 }  // namespace minisgl

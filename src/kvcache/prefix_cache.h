@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,11 @@ enum class PrefixStop : uint8_t {
   kNotCached,   // nothing in the cache goes on from there
   kCacheOff,    // this cache never holds anything
 };
+constexpr std::string_view prefix_stop_name(PrefixStop stop) {
+  constexpr std::string_view kNames[] = {"complete", "page border", "differs", "not cached",
+                                         "cache off"};
+  return kNames[static_cast<size_t>(stop)];
+}
 struct PrefixDivergence {
   int64_t agreeing_tokens = 0;  // known to the cache, the last page counted in part
   PrefixStop stop = PrefixStop::kCacheOff;

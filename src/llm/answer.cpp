@@ -4,10 +4,11 @@
 
 namespace minisgl {
 
-void Answer::end(std::string_view reason) {
+void Answer::end(std::string_view reason, EndRule rule) {
   if (finished_) return;
   finished_ = true;
   output_.finish_reason = reason;
+  output_.finish_rule = end_rule_name(rule);
 }
 
 std::string Answer::push(const Reply& reply) {
@@ -17,11 +18,13 @@ std::string Answer::push(const Reply& reply) {
     if (reply.token_is_text) text = detokenizer_.push(reply.token);
   }
   if (detokenizer_.stopped()) {
-    end("stop");
+    end("stop", EndRule::kStopString);
   } else if (reply.finished) {
     if (reply.reason == FinishReason::kError) error_.emplace(reply.error_kind, reply.error);
     text += detokenizer_.finish();
-    end(finish_reason_name(reply.reason));
+    end(finish_reason_name(reply.reason), reply.rule);
+    output_.prefix_agreeing_tokens = reply.prefix_agreeing_tokens;
+    output_.prefix_stop = reply.prefix_stop;
   }
   output_.prompt_tokens = reply.prompt_tokens;
   output_.cached_tokens = reply.cached_tokens;

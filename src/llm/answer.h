@@ -19,13 +19,13 @@ class Answer {
 
   // The text that this reply makes certain. Not to be called once finished().
   std::string push(const Reply& reply);
-  void cancel() { end("abort"); }
+  void cancel() { end("abort", EndRule::kAborted); }
   bool finished() const { return finished_; }
   // Errors: why the request was refused or failed.
   Output take();
 
  private:
-  void end(std::string_view reason);
+  void end(std::string_view reason, EndRule rule);
 
   Detokenizer detokenizer_;
   Output output_;

@@ -32,6 +32,12 @@ PrefixHandle CacheManager::match(const Sequence& sequence) {
   return cache_->match_prefix({ids.data(), ids.size() - 1}, sequence.cache_salt);
 }
 
+PrefixDivergence CacheManager::divergence(const Sequence& sequence,
+                                          const PrefixHandle& match) const {
+  const std::vector<int32_t>& ids = sequence.req.input_ids;
+  return cache_->divergence(match, {ids.data(), ids.size() - 1}, sequence.cache_salt);
+}
+
 void CacheManager::adopt(Sequence& sequence, const PrefixHandle& match) {
   MINISGL_CHECK(sequence.allocated_len == 0 && sequence.prefix.length() == 0);
   sequence.prefix = PrefixLock(*cache_, match);
@@ -109,6 +115,39 @@ int64_t CacheManager::flush() {
   cache_->flush(pages_);
   allocator_.free(pages_);
   return static_cast<int64_t>(pages_.size());
+}
+
+PageCounts CacheManager::page_counts() const {
+  const PrefixCacheSizes sizes = cache_->sizes();
+  PageCounts counts;
+  counts.page_size = page_size_;
+  counts.total = allocator_.num_pages();
+  counts.free = allocator_.num_free();
+  counts.locked = sizes.protected_tokens / page_size_;
+  counts.cached = counts.locked + sizes.evictable_tokens / page_size_;
+  counts.owned = counts.total - counts.free - counts.cached;
+  return counts;
+}
+
+void CacheManager::append_page_owners(std::span<const Sequence* const> sequences,
+                                      std::vector<PageRun>& runs) const {
+  std::vector<int64_t> owners(static_cast<size_t>(allocator_.num_pages()), PageRun::kFree);
+  std::vector<int32_t> cached;
+  cache_->append_pages(cached);
+  for (const int32_t first : cached)
+    owners[static_cast<size_t>(first / page_size_)] = PageRun::kCached;
+  for (const Sequence* sequence : sequences) {
+    const std::span<const int32_t> cells = row(*sequence);
+    for (int64_t at = sequence->prefix.length(); at < sequence->allocated_len; at += page_size_) {
+      owners[static_cast<size_t>(cells[static_cast<size_t>(at)] / page_size_)] = sequence->req.uid;
+    }
+  }
+  for (size_t page = 0; page < owners.size(); ++page) {
+    if (page == 0 || owners[page] != owners[page - 1]) {
+      runs.push_back({.first_page = static_cast<int64_t>(page), .owner = owners[page]});
+    }
+    ++runs.back().num_pages;
+  }
 }
 
 void CacheManager::check_integrity(std::span<const Sequence* const> sequences) const {

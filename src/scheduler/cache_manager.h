@@ -9,6 +9,7 @@
 #include "kvcache/page_allocator.h"
 #include "kvcache/prefix_cache.h"
 #include "scheduler/sequence.h"
+#include "scheduler/snapshot.h"
 #include "tensor/tensor.h"
 
 namespace minisgl {
@@ -30,6 +31,8 @@ class CacheManager {
   // How much of the sequence's tokens (all but the last) the cache holds; changes nothing of the
   // sequence.
   PrefixHandle match(const Sequence& sequence);
+  // Where and why a match, just returned, ended.
+  PrefixDivergence divergence(const Sequence& sequence, const PrefixHandle& match) const;
   // The sequence, which has a row and no pages, takes over a match: locks it, and its locations go
   // into the row.
   void adopt(Sequence& sequence, const PrefixHandle& match);
@@ -44,6 +47,10 @@ class CacheManager {
   // Everything that nobody uses leaves the cache; returns the number of pages freed.
   int64_t flush();
 
+  PageCounts page_counts() const;
+  // Every page once, in order. `sequences`: all that hold pages.
+  void append_page_owners(std::span<const Sequence* const> sequences,
+                          std::vector<PageRun>& runs) const;
   // Error (internal): the first invariant that does not hold. `sequences`: all that hold pages.
   void check_integrity(std::span<const Sequence* const> sequences) const;
 

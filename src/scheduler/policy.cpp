@@ -16,13 +16,6 @@ constexpr double kLeastShare = 0.1;
 
 }  // namespace
 
-std::string_view wait_reason_name(WaitReason reason) {
-  constexpr std::string_view kNames[] = {"", "no free row (--max-running-requests)",
-                                         "no free pages", "the step's token budget is used",
-                                         "another request is computing the same prefix"};
-  return kNames[static_cast<size_t>(reason)];
-}
-
 int64_t Policy::most_pages(const Sequence& sequence) const {
   return cache_.pages_for(std::max(sequence.req.prefill_len, sequence.req.max_device_len - 1));
 }
@@ -51,6 +44,7 @@ void Policy::plan(SequenceQueues& queues, std::vector<Sequence*>& plan) {
   ++steps_;
   plan.clear();
   wait_reason_ = WaitReason::kNone;
+  blocker_ = -1;
   expected_share_ = std::max(kLeastShare, expected_share_ - kShareDecay);
   budget_ = limits_.max_prefill_tokens;
   if (config_.schedule == SchedulePolicy::kMixed) {
@@ -71,7 +65,9 @@ void Policy::plan(SequenceQueues& queues, std::vector<Sequence*>& plan) {
 void Policy::add_decodes(SequenceQueues& queues, std::vector<Sequence*>& plan) {
   for (Sequence* sequence : queues.active) {
     if (!sequence->wants_step() || sequence->state != SequenceState::kDecode) continue;
-    if (make_room(queues, *sequence, sequence->req.device_len)) plan.push_back(sequence);
+    const bool has_room = make_room(queues, *sequence, sequence->req.device_len);
+    sequence->wait_reason = has_room ? WaitReason::kNone : WaitReason::kPages;
+    if (has_room) plan.push_back(sequence);
   }
 }
 
@@ -93,14 +89,15 @@ bool Policy::add_chunk(SequenceQueues& queues, Sequence& sequence, std::vector<S
   Req& req = sequence.req;
   const int64_t chunk = std::min(budget_, req.prefill_len - req.cached_len);
   if (chunk <= 0) {
-    wait_reason_ = WaitReason::kBudget;
+    wait_reason_ = sequence.wait_reason = WaitReason::kBudget;
     return false;
   }
   if (!make_room(queues, sequence, req.cached_len + chunk)) {
-    wait_reason_ = WaitReason::kPages;
+    wait_reason_ = sequence.wait_reason = WaitReason::kPages;
     return false;
   }
   req.device_len = req.cached_len + chunk;
+  sequence.wait_reason = WaitReason::kNone;
   budget_ -= chunk;
   plan.push_back(&sequence);
   return true;
@@ -139,6 +136,7 @@ WaitReason Policy::try_admit(SequenceQueues& queues, Sequence& sequence) {
   if (!table_.has_free_row()) return WaitReason::kRow;
   const PrefixHandle match = cache_.match(sequence);
   if (shares_with_a_prefill(queues, sequence, match.length)) return WaitReason::kSharedPrefix;
+  const PrefixDivergence divergence = cache_.divergence(sequence, match);
 
   // Locked first: what it matched is not evictable any more when the rest is counted.
   sequence.req.table_idx = table_.allocate();
@@ -161,6 +159,7 @@ WaitReason Policy::try_admit(SequenceQueues& queues, Sequence& sequence) {
   if (!sequence.counted_cached) {
     sequence.cached_tokens = match.length;
     sequence.counted_cached = true;
+    sequence.divergence = divergence;
   }
   table_.write_tokens(req.table_idx, 0, req.input_ids);
   queues.active.push_back(&sequence);
@@ -181,6 +180,11 @@ void Policy::order_waiting(SequenceQueues& queues) {
             });
 }
 
+void Policy::block(Sequence& sequence, WaitReason reason) {
+  wait_reason_ = sequence.wait_reason = reason;
+  blocker_ = sequence.req.uid;
+}
+
 // First come, first served: whoever does not fit stops those behind it. Only a request that waits
 // for a prefix under computation lets others pass, since it holds nothing up.
 void Policy::admit(SequenceQueues& queues, std::vector<Sequence*>& plan) {
@@ -190,20 +194,21 @@ void Policy::admit(SequenceQueues& queues, std::vector<Sequence*>& plan) {
     Sequence& sequence = *queues.waiting[at];
     const WaitReason reason = try_admit(queues, sequence);
     if (reason == WaitReason::kSharedPrefix) {
-      wait_reason_ = reason;
+      wait_reason_ = sequence.wait_reason = reason;
       ++at;
       continue;
     }
     if (reason != WaitReason::kNone) {
-      wait_reason_ = reason;
+      block(sequence, reason);
       return;
     }
     queues.waiting.erase(queues.waiting.begin() + static_cast<std::ptrdiff_t>(at));
-    if (!add_chunk(queues, sequence, plan)) return;
+    if (!add_chunk(queues, sequence, plan)) {
+      blocker_ = sequence.req.uid;
+      return;
+    }
   }
-  if (at < queues.waiting.size() && wait_reason_ == WaitReason::kNone) {
-    wait_reason_ = WaitReason::kBudget;
-  }
+  if (at < queues.waiting.size()) block(*queues.waiting[at], WaitReason::kBudget);
 }
 
 }  // namespace minisgl

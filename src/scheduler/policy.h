@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <string_view>
 #include <vector>
 
 #include "engine/step_runner.h"
@@ -15,10 +14,6 @@
 #include "scheduler/table.h"
 
 namespace minisgl {
-
-// Why the first waiting request still waits.
-enum class WaitReason : uint8_t { kNone, kRow, kPages, kBudget, kSharedPrefix };
-std::string_view wait_reason_name(WaitReason reason);
 
 // Requests that wait and those that hold pages; the policy moves them from one to the other.
 struct SequenceQueues {
@@ -42,7 +37,10 @@ class Policy {
   uint64_t num_steps() const { return steps_; }
   // Requests retracted since the start.
   int64_t num_retracted() const { return num_retracted_; }
+  // Why the last plan left requests waiting, and the uid of the one that stopped those behind it;
+  // -1: none did.
   WaitReason last_wait_reason() const { return wait_reason_; }
+  int64_t blocker() const { return blocker_; }
 
  private:
   void add_decodes(SequenceQueues& queues, std::vector<Sequence*>& plan);
@@ -56,6 +54,7 @@ class Policy {
   int64_t expected_pages(const Sequence& sequence) const;
   int64_t reserved_pages(const SequenceQueues& queues) const;
   void order_waiting(SequenceQueues& queues);
+  void block(Sequence& sequence, WaitReason reason);
 
   static constexpr double kInitialShare = 0.5;
 
@@ -69,6 +68,7 @@ class Policy {
   int64_t num_retracted_ = 0;
   double expected_share_ = kInitialShare;  // of max_tokens that a request is expected to use
   WaitReason wait_reason_ = WaitReason::kNone;
+  int64_t blocker_ = -1;
 };
 
 }  // namespace minisgl

@@ -24,6 +24,10 @@ void check_sampling(const SamplingParams& params, int64_t vocab_size) {
   }
 }
 
+double us_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::micro>(end - begin).count();
+}
+
 bool contains(const std::vector<int32_t>& ids, int32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
@@ -85,12 +89,15 @@ void Scheduler::check_request(const GenerateRequest& request) const {
 }
 
 void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
+  ++counters_.submitted;
   try {
     check_request(request);
   } catch (const Error& error) {
+    ++counters_.finished[static_cast<size_t>(FinishReason::kError)];
     replies.push_back({.uid = request.uid,
                        .finished = true,
                        .reason = FinishReason::kError,
+                       .rule = EndRule::kRefused,
                        .error_kind = error.kind(),
                        .error = error.what(),
                        .prompt_tokens = static_cast<int64_t>(request.input_ids.size())});
@@ -120,7 +127,8 @@ void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
 void Scheduler::abort(int64_t uid, std::vector<Reply>& replies) {
   const auto found = sequences_.find(uid);
   if (found == sequences_.end() || found->second->state == SequenceState::kFinished) return;
-  end_sequence(*found->second, {.reason = FinishReason::kAbort}, replies);
+  end_sequence(*found->second, {.reason = FinishReason::kAbort, .rule = EndRule::kAborted},
+               replies);
   settle();
 }
 
@@ -130,7 +138,8 @@ void Scheduler::expire(std::vector<Reply>& replies) {
   for (const auto& [uid, sequence] : sequences_) {
     if (sequence->state != SequenceState::kFinished && sequence->deadline &&
         *sequence->deadline <= now) {
-      end_sequence(*sequence, {.reason = FinishReason::kTimeout}, replies);
+      end_sequence(*sequence, {.reason = FinishReason::kTimeout, .rule = EndRule::kDeadline},
+                   replies);
     }
   }
 }
@@ -141,9 +150,10 @@ bool Scheduler::step(std::vector<Reply>& replies) {
   Launched& next = steps_[next_step_];
   Launched& running = steps_[next_step_ ^ 1];
   MINISGL_CHECK(!next.active);
+  const Clock::time_point begin = Clock::now();
   policy_.plan(queues_, next.sequences);
   if (!next.sequences.empty()) {
-    launch(next);
+    launch(next, begin);
     next_step_ ^= 1;
   }
   if (running.active) finish_step(running, replies);
@@ -152,23 +162,31 @@ bool Scheduler::step(std::vector<Reply>& replies) {
   return !is_idle();
 }
 
-void Scheduler::launch(Launched& next) {
+void Scheduler::launch(Launched& next, Clock::time_point begin) {
   Batch& batch = next.step.batch;
   batch.reqs.clear();
   batch.phase = Phase::kDecode;
   next.end.clear();
+  StepSnapshot& step = history_.begin_step();
+  next.number = step.number;
+  step.requests = static_cast<int64_t>(next.sequences.size());
   for (Sequence* sequence : next.sequences) {
     Req& req = sequence->req;
     if (sequence->state == SequenceState::kPrefill) {
       batch.phase = Phase::kPrefill;
-      computed_prompt_tokens_ += req.extend_len();
+      step.prefill_tokens += req.extend_len();
       if (req.device_len == req.prefill_len) sequence->state = SequenceState::kDecode;
+    } else {
+      step.decode_tokens += req.extend_len();
     }
     batch.reqs.push_back(&req);
     next.end.push_back(req.device_len);
     ++sequence->in_flight;
   }
+  ++counters_.steps;
+  counters_.prompt_tokens_computed += step.prefill_tokens;
   runner_.prepare(next.step);
+  step.schedule_us = us_between(begin, Clock::now());
   runner_.launch(next.step);
   next.active = true;
 }
@@ -181,10 +199,14 @@ void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
   } catch (const std::exception& error) {
     for (Sequence* sequence : done.sequences) {
       if (sequence->state == SequenceState::kFinished) continue;
-      end_sequence(*sequence, {.reason = FinishReason::kError, .error = error.what()}, replies);
+      end_sequence(
+          *sequence,
+          {.reason = FinishReason::kError, .rule = EndRule::kFailed, .error = error.what()},
+          replies);
     }
     return;
   }
+  history_.at(done.number).compute_us = us_between(done.step.began, done.step.ended);
   for (size_t i = 0; i < done.sequences.size(); ++i) {
     Sequence& sequence = *done.sequences[i];
     if (sequence.state == SequenceState::kFinished) continue;
@@ -200,6 +222,7 @@ void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Rep
   Req& req = sequence.req;
   req.input_ids.push_back(token);
   ++sequence.generated;
+  ++counters_.tokens_generated;
   const SamplingParams& params = req.sampling_params;
   const bool is_eos = !params.ignore_eos && contains(sequence.eos_token_ids, token);
   const bool stops = is_eos || contains(params.stop_token_ids, token);
@@ -216,6 +239,11 @@ void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Rep
     return;
   }
   reply.reason = stops ? FinishReason::kStop : FinishReason::kLength;
+  const bool is_long_enough = sequence.generated >= params.max_tokens;
+  reply.rule = is_eos           ? EndRule::kEndOfText
+               : stops          ? EndRule::kStopToken
+               : is_long_enough ? EndRule::kMaxTokens
+                                : EndRule::kContextFull;
   end_sequence(sequence, std::move(reply), replies);
 }
 
@@ -225,12 +253,18 @@ void Scheduler::end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>
     ended_waiting_.push_back(&sequence);
   }
   num_deadlines_ -= sequence.deadline.has_value();
+  ++counters_.finished[static_cast<size_t>(reply.reason)];
+  counters_.prompt_tokens_cached += sequence.cached_tokens;
   sequence.state = SequenceState::kFinished;
   reply.uid = sequence.req.uid;
   reply.finished = true;
   reply.prompt_tokens = sequence.req.prompt_len;
   reply.cached_tokens = sequence.cached_tokens;
   reply.completion_tokens = sequence.generated;
+  if (sequence.divergence) {
+    reply.prefix_agreeing_tokens = sequence.divergence->agreeing_tokens;
+    reply.prefix_stop = prefix_stop_name(sequence.divergence->stop);
+  }
   replies.push_back(std::move(reply));
 }
 
@@ -269,6 +303,7 @@ void Scheduler::requeue(Sequence& sequence) {
   Req& req = sequence.req;
   sequence.retracting = false;
   sequence.state = SequenceState::kWaiting;
+  sequence.wait_reason = WaitReason::kPages;
   req.prefill_len = static_cast<int64_t>(req.input_ids.size());
   req.cached_len = 0;
   req.device_len = 0;

@@ -13,6 +13,8 @@
 #include "scheduler/config.h"
 #include "scheduler/policy.h"
 #include "scheduler/sequence.h"
+#include "scheduler/snapshot.h"
+#include "scheduler/step_history.h"
 #include "scheduler/table.h"
 
 namespace minisgl {
@@ -42,9 +44,11 @@ class Scheduler {
   WaitReason last_wait_reason() const { return policy_.last_wait_reason(); }
   const CacheManager& cache() const { return cache_; }
   // Prompt tokens computed since the start (not those found in the cache).
-  int64_t computed_prompt_tokens() const { return computed_prompt_tokens_; }
+  int64_t computed_prompt_tokens() const { return counters_.prompt_tokens_computed; }
   // Everything that no request uses leaves the prefix cache; the number of pages freed.
   int64_t flush_cache() { return cache_.flush(); }
+  // A consistent view of it all, between two steps.
+  SchedulerSnapshot snapshot(SnapshotDetail detail) const;
   // Error (internal): the first invariant that does not hold.
   void check_integrity() const;
 
@@ -54,11 +58,12 @@ class Scheduler {
     Step step;
     std::vector<Sequence*> sequences;
     std::vector<int64_t> end;  // each one's device_len in this step
+    uint64_t number = 0;       // in the history
     bool active = false;
   };
 
   void check_request(const GenerateRequest& request) const;
-  void launch(Launched& next);
+  void launch(Launched& next, Clock::time_point begin);
   void finish_step(Launched& done, std::vector<Reply>& replies);
   void receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies);
   void end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>& replies);
@@ -66,6 +71,8 @@ class Scheduler {
   void settle();
   void leave(Sequence& sequence);
   void requeue(Sequence& sequence);
+  RequestSnapshot describe(const Sequence& sequence) const;
+  void explain_waiting(std::vector<RequestSnapshot>& waiting) const;
 
   StepRunner& runner_;
   SchedulerConfig config_;
@@ -80,7 +87,8 @@ class Scheduler {
   int next_step_ = 0;  // the one to plan into
   uint64_t arrivals_ = 0;
   int64_t num_deadlines_ = 0;
-  int64_t computed_prompt_tokens_ = 0;
+  SchedulerCounters counters_;
+  StepHistory history_;
 };
 
 }  // namespace minisgl

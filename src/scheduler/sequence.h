@@ -10,6 +10,7 @@
 #include "kvcache/prefix_cache.h"
 #include "message/replies.h"
 #include "message/requests.h"
+#include "scheduler/wait_reason.h"
 
 namespace minisgl {
 
@@ -40,6 +41,8 @@ struct Sequence {
   int64_t generated = 0;      // tokens that the host has received
   int64_t cached_tokens = 0;  // of the prompt, found in the cache when it was first admitted
   bool counted_cached = false;
+  std::optional<PrefixDivergence> divergence{};  // where the prefix stopped matching then
+  WaitReason wait_reason = WaitReason::kArrived;
   int in_flight = 0;        // launched steps that mention it
   bool retracting = false;  // gives its pages back when none does
 

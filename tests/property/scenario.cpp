@@ -69,6 +69,7 @@ class Player {
       scheduler_.step(replies_);
       receive();
       scheduler_.check_integrity();
+      check_snapshot();
       ++step_;
       // A turn may only wait for the step in flight; two in a row must compute or finish something.
       idle_turns = runner_.num_steps() == before && !scheduler_.is_idle() ? idle_turns + 1 : 0;
@@ -142,6 +143,31 @@ class Player {
     expected.finished = true;
     cached_tokens_ += reply.cached_tokens;
     check_end(reply, expected);
+  }
+
+  // The snapshot tells the same story: every page has an owner, every row, every waiting request a
+  // reason.
+  void check_snapshot() {
+    const SchedulerSnapshot snapshot = scheduler_.snapshot(SnapshotDetail::kPages);
+    const PageCounts& pages = snapshot.pages;
+    int64_t free = 0, cached = 0, owned = 0, cached_tokens = 0, own_pages = 0;
+    for (const PageRun& run : snapshot.page_owners) {
+      (run.owner == PageRun::kFree     ? free
+       : run.owner == PageRun::kCached ? cached
+                                       : owned) += run.num_pages;
+    }
+    for (const PrefixNodeInfo& node : snapshot.prefix_tree) cached_tokens += node.num_tokens;
+    for (const RequestSnapshot& request : snapshot.running) own_pages += request.own_pages;
+    MINISGL_CHECK(free == pages.free && cached == pages.cached && owned == pages.owned &&
+                      own_pages == owned && cached_tokens == cached * pages.page_size,
+                  "snapshot: pages free {} {}, cached {} {}, owned {} {} {}", free, pages.free,
+                  cached, pages.cached, owned, pages.owned, own_pages);
+    MINISGL_CHECK(static_cast<int64_t>(snapshot.running.size()) + snapshot.rows_free ==
+                  snapshot.rows_total);
+    for (const RequestSnapshot& request : snapshot.waiting) {
+      MINISGL_CHECK(request.waits_for != WaitReason::kNone, "request {} waits for nothing",
+                    request.uid);
+    }
   }
 
   void check_end(const Reply& reply, const Expected& expected) {
