@@ -120,7 +120,6 @@ void add_chat_command(CLI::App& app) {
   add_model_options(*command, options->llm);
   add_engine_options(*command, options->llm);
   add_sampling_options(*command, options->sampling);
-  add_config_file(*command);
   command->callback([command, options] { chat(*options, sampling_was_given(*command)); });
 }
 

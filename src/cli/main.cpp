@@ -3,6 +3,7 @@
 #include <new>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "minisgl/version.h"
 #include "utils/error.h"
 
@@ -11,13 +12,15 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", minisgl::kVersion);
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every command");
+  app.fallthrough();  // --config may stand behind the command; commands inherit this
   minisgl::add_run_command(app);
   minisgl::add_chat_command(app);
   minisgl::add_pull_command(app);
   minisgl::add_inspect_command(app);
   minisgl::add_tokenize_command(app);
+  minisgl::add_config_file(app);
   try {
-    app.parse(argc, argv);
+    app.parse(minisgl::reversed_arguments(argc, argv));
     return 0;
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 
+#include "utils/env.h"
 #include "utils/json.h"
 
 namespace minisgl {
@@ -35,12 +36,24 @@ constexpr const char* kModel = "Model";
 constexpr const char* kEngine = "Engine";
 constexpr const char* kSampling = "Sampling";
 
-// Config files: a JSON object where the text begins with one, TOML otherwise.
+// Config files: a JSON object where the text begins with one, TOML otherwise. Keys outside a
+// section belong to the command that was chosen.
 class TomlOrJson : public CLI::ConfigTOML {
  public:
+  explicit TomlOrJson(const CLI::App& root) : root_(root) {}
+
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     input >> std::ws;
-    if (input.peek() != '{') return CLI::ConfigTOML::from_config(input);
+    auto items = input.peek() == '{' ? from_json(input) : CLI::ConfigTOML::from_config(input);
+    const auto chosen = root_.get_subcommands();
+    for (CLI::ConfigItem& item : items) {
+      if (item.parents.empty() && !chosen.empty()) item.parents = {chosen.front()->get_name()};
+    }
+    return items;
+  }
+
+ private:
+  static std::vector<CLI::ConfigItem> from_json(std::istream& input) {
     const std::string text(std::istreambuf_iterator<char>(input), {});
     const Json document = parse_json(text, "config file", ErrorKind::kInvalidArgument);
     std::vector<CLI::ConfigItem> items;
@@ -57,13 +70,14 @@ class TomlOrJson : public CLI::ConfigTOML {
     return items;
   }
 
- private:
   static std::string scalar(const std::string& key, const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_primitive() && !value.is_null()) return value.dump();
     throw_error(ErrorKind::kInvalidArgument,
                 "config file: '{}' must be a text, a number, true, false or a list of them", key);
   }
+
+  const CLI::App& root_;
 };
 
 }  // namespace
@@ -150,11 +164,24 @@ void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
   flag(app, "--ignore-eos", params.ignore_eos, "Go on past the model's end-of-text tokens");
 }
 
-void add_config_file(CLI::App& app) {
-  app.set_config("--config", "", "TOML or JSON file with any of these options (without dashes)")
-      ->envname("MINISGL_CONFIG");
-  app.config_formatter(std::make_shared<TomlOrJson>());
-  app.allow_config_extras(CLI::config_extras_mode::error);
+void add_config_file(CLI::App& root) {
+  root.set_config("--config", "",
+                  "TOML or JSON file with options of the command, without dashes; flags win over "
+                  "it (Env:MINISGL_CONFIG)");
+  root.config_formatter(std::make_shared<TomlOrJson>(root));
+  root.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+std::vector<std::string> reversed_arguments(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto names_config = [](const std::string& a) { return a.starts_with("--config"); };
+  const std::optional<std::string> named = env_string("MINISGL_CONFIG");
+  if (named && !arguments.empty() &&
+      std::none_of(arguments.begin(), arguments.end(), names_config)) {
+    arguments.insert(arguments.end(), {"--config", *named});
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
 }
 
 bool sampling_was_given(const CLI::App& app) {

@@ -20,8 +20,12 @@ void add_model_options(CLI::App& app, LLMOptions& options);
 void add_engine_options(CLI::App& app, LLMOptions& options);
 // --temperature, --top-k, …
 void add_sampling_options(CLI::App& app, SamplingFlags& flags);
-// --config FILE: TOML (key = value) or a JSON object; flags and the environment win over it.
-void add_config_file(CLI::App& app);
+// --config FILE, for all commands: TOML (key = value) or a JSON object. Flags win over it, and it
+// wins over the environment. An unknown key is an error.
+void add_config_file(CLI::App& root);
+// The program's arguments as CLI::App::parse() wants them, last first. The config file is read
+// before the environment is, so MINISGL_CONFIG becomes an argument here.
+std::vector<std::string> reversed_arguments(int argc, const char* const* argv);
 
 // True if any option of the group "Sampling" was given.
 bool sampling_was_given(const CLI::App& app);

@@ -107,7 +107,6 @@ void add_run_command(CLI::App& app) {
   add_model_options(*command, options->llm);
   add_engine_options(*command, options->llm);
   add_sampling_options(*command, options->sampling);
-  add_config_file(*command);
   command->callback([command, options] { run(*options, sampling_was_given(*command)); });
 }
 
