@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,6 +61,13 @@ struct PagedAttentionArgs {
   int64_t window = 0;    // 0: none
 };
 
+// Work that can be run again: a captured graph on a GPU, the function itself elsewhere.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  virtual void run() = 0;
+};
+
 class Kernels {
  public:
   virtual ~Kernels() = default;
@@ -72,6 +80,9 @@ class Kernels {
   // Same shape and dtype, contiguous; at least one side is on this device, the other may be host.
   virtual void copy(TensorView dst, TensorView src) = 0;
   virtual void synchronize() = 0;
+  // Runs `work`, once or more, and gives back something that repeats it. `work` enqueues operations
+  // of this object over memory at fixed addresses and does nothing else that a repetition needs.
+  virtual std::unique_ptr<RecordedWork> record(std::function<void()> work);
 
   // ---- weights, at load ----
   // Rows of all parts, one after another (q, k, v -> qkv). `dtype` is what plain weights are kept
@@ -98,6 +109,10 @@ class Kernels {
   // q: [T, Hq, D], k: [T, Hkv, D], in place, rows may be strided; positions: [T] int32;
   // cos_sin: [max_position, R] float32, cosines in the first R/2 columns, sines in the rest; R <= D
   virtual void rope(TensorView q, TensorView k, TensorView positions, TensorView cos_sin) = 0;
+  // rms_norm of each head of q (by q_w) and of k (by k_w) [D], in place, then rope: in one pass
+  // where the device has one, else one after another.
+  virtual void qk_norm_rope(TensorView q, TensorView k, TensorView q_w, TensorView k_w, float eps,
+                            TensorView positions, TensorView cos_sin);
   // y = silu(gate) * up, silu(z) = z / (1 + exp(-z))   y: [T, I], gate_up: [T, 2 I], gate first
   virtual void silu_mul(TensorView y, TensorView gate_up) = 0;
   // y = gelu_tanh(gate) * up

@@ -45,10 +45,11 @@ TensorView RopeAttention::operator()(TensorView x, Context& ctx) const {
   const TensorView k = qkv.columns(hq * d, hkv * d).split_heads(hkv, d);
   const TensorView v = qkv.columns((hq + hkv) * d, hkv * d).split_heads(hkv, d);
   if (q_norm_) {
-    q_norm_->in_place(q, ctx);
-    k_norm_->in_place(k, ctx);
+    ctx.kernels.qk_norm_rope(q, k, q_norm_->weight(), k_norm_->weight(), q_norm_->eps(),
+                             ctx.batch.positions, rope_.cos_sin());
+  } else {
+    ctx.kernels.rope(q, k, ctx.batch.positions, rope_.cos_sin());
   }
-  ctx.kernels.rope(q, k, ctx.batch.positions, rope_.cos_sin());
   const TensorView attended = ctx.activation({x.dim(0), hq, d});
   ctx.attention.forward(attended, q, k, v, spec_, ctx.batch);
   return out_.into(ctx.block_output(), attended.reshape({x.dim(0), hq * d}), ctx);

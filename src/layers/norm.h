@@ -58,8 +58,9 @@ class RMSNorm {
     ctx.kernels.rms_norm(y, x, weight_, eps_);
     return y;
   }
-  // Over the last dimension, in place: one norm a head.
-  void in_place(TensorView x, Context& ctx) const { ctx.kernels.rms_norm(x, x, weight_, eps_); }
+  // For operations that normalise on the way.
+  TensorView weight() const { return weight_; }
+  float eps() const { return eps_; }
 
  private:
   Tensor weight_;

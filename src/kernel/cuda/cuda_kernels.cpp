@@ -128,6 +128,8 @@ void CudaKernels::copy(TensorView dst, TensorView src) {
     return;
   }
   use();
+  MINISGL_CHECK(!is_recording_ || (!dst.device().is_cpu() && !src.device().is_cpu()),
+                "copy: {} to {} cannot be part of a graph", src.describe(), dst.describe());
   if (src.device().is_cpu() && staging_->takes(bytes)) {
     staging_->copy(dst.raw(), src.raw(), bytes, stream());
     return;
@@ -141,12 +143,57 @@ void CudaKernels::synchronize() {
   MINISGL_CUDA(cudaStreamSynchronize(stream()));
 }
 
+namespace {
+
+class CudaGraph final : public RecordedWork {
+ public:
+  CudaGraph(const CudaKernels& kernels, cudaGraph_t graph) : kernels_(kernels) {
+    MINISGL_CUDA(cudaGraphInstantiate(&graph_, graph, 0));
+    MINISGL_CUDA(cudaGraphUpload(graph_, kernels.stream()));
+  }
+  ~CudaGraph() override { cudaGraphExecDestroy(graph_); }
+  void run() override {
+    kernels_.use();
+    MINISGL_CUDA(cudaGraphLaunch(graph_, kernels_.stream()));
+  }
+
+ private:
+  const CudaKernels& kernels_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordedWork> CudaKernels::record(std::function<void()> work) {
+  use();
+  work();  // first uses: algorithms, plans and tables are made now
+  synchronize();
+  cudaGraph_t graph = nullptr;
+  MINISGL_CUDA(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
+  is_recording_ = true;
+  try {
+    work();
+  } catch (...) {
+    is_recording_ = false;
+    cudaStreamEndCapture(stream(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  is_recording_ = false;
+  MINISGL_CUDA(cudaStreamEndCapture(stream(), &graph));
+  auto recorded = std::make_unique<CudaGraph>(*this, graph);
+  MINISGL_CUDA(cudaGraphDestroy(graph));
+  return recorded;
+}
+
 // ---- checks at the door ----
 
 const int32_t* CudaKernels::ints(const char* operation, TensorView view, int64_t size) {
   MINISGL_CHECK(view.dtype() == DType::kInt32 && view.numel() == size && view.is_contiguous(),
                 "{}: got {}, expected {} contiguous int32", operation, view.describe(), size);
   if (!view.device().is_cpu()) return static_cast<const int32_t*>(view.raw());
+  MINISGL_CHECK(!is_recording_, "{}: {} cannot be part of a graph", operation, view.describe());
   return static_cast<const int32_t*>(
       staging_->upload(view.raw(), static_cast<size_t>(view.bytes()), stream()));
 }
@@ -189,6 +236,23 @@ void CudaKernels::linear(TensorView y, TensorView x, const PackedMatrix& w, Tens
       "linear: x is {}, y is {}, w is in {}; x must have w's type, y that or float32", x.describe(),
       y.describe(), matrix.format());
   if (y.numel() == 0) return;
+  const float* bias_data = bias.empty() ? nullptr : floats("linear bias", bias, w.rows());
+  GemvCall few;
+  few.y = y.raw();
+  few.x = x.raw();
+  few.w = matrix.data();
+  few.bias = bias_data;
+  few.rows = x.dim(0);
+  few.n = w.rows();
+  few.k = w.cols();
+  few.x_stride = x.stride(0);
+  few.y_stride = y.stride(0);
+  few.type = matrix.dtype();
+  few.y_type = y.dtype();
+  if (gemv_supports(few)) {
+    MINISGL_CUDA(gemv(few, stream()));
+    return;
+  }
   const Gemm::Problem problem{.rows = x.dim(0),
                               .n = w.rows(),
                               .k = w.cols(),
@@ -197,9 +261,8 @@ void CudaKernels::linear(TensorView y, TensorView x, const PackedMatrix& w, Tens
                               .type = matrix.dtype(),
                               .y_type = y.dtype()};
   gemm_->run(y.raw(), x.raw(), matrix.data(), problem);
-  if (bias.empty()) return;
-  MINISGL_CUDA(
-      add_bias(rows_of("linear", "y", y), floats("linear bias", bias, w.rows()), stream()));
+  if (bias_data == nullptr) return;
+  MINISGL_CUDA(add_bias(rows_of("linear", "y", y), bias_data, stream()));
 }
 
 void CudaKernels::rms_norm(TensorView y, TensorView x, TensorView w, float eps) {
@@ -245,6 +308,26 @@ void CudaKernels::rope(TensorView q, TensorView k, TensorView positions, TensorV
   MINISGL_CUDA(cuda::rope(rows_of("rope", "q", q), rows_of("rope", "k", k),
                           ints("rope", positions, q.dim(0)),
                           floats("rope cos_sin", cos_sin, cos_sin.numel()), rotary, stream()));
+}
+
+void CudaKernels::qk_norm_rope(TensorView q, TensorView k, TensorView q_w, TensorView k_w,
+                               float eps, TensorView positions, TensorView cos_sin) {
+  use();
+  Dims("qk_norm_rope")
+      .match("q", q, {"T", "Hq", "D"})
+      .match("k", k, {"T", "Hkv", "D"})
+      .match("positions", positions, {"T"})
+      .match("cos_sin", cos_sin, {"_", "R"});
+  check_same_type("qk_norm_rope", {q, k});
+  const int64_t rotary = cos_sin.dim(1), dim = q.dim(2);
+  if (dim > 512) return Kernels::qk_norm_rope(q, k, q_w, k_w, eps, positions, cos_sin);
+  MINISGL_CHECK(rotary % 2 == 0 && rotary <= dim, "qk_norm_rope: cos_sin is {}, D is {}",
+                cos_sin.describe(), dim);
+  MINISGL_CUDA(cuda::qk_norm_rope(
+      rows_of("qk_norm_rope", "q", q), rows_of("qk_norm_rope", "k", k),
+      floats("qk_norm_rope q_w", q_w, dim), floats("qk_norm_rope k_w", k_w, dim), eps,
+      ints("qk_norm_rope", positions, q.dim(0)),
+      floats("qk_norm_rope cos_sin", cos_sin, cos_sin.numel()), rotary, stream()));
 }
 
 void CudaKernels::gated(const char* operation, Gate gate, TensorView y, TensorView gate_up) {
@@ -356,13 +439,19 @@ void CudaKernels::argmax(TensorView ids, TensorView logits) {
   Dims("argmax").match("ids", ids, {"bs"}).match("logits", logits, {"bs", "V"});
   MINISGL_CHECK(ids.dtype() == DType::kInt32 && ids.is_contiguous() && logits.dim(1) > 0);
   const Rows rows = rows_of("argmax", "logits", logits);
+  if (argmax_scratch_.bytes() < argmax_scratch_bytes(rows.rows)) {
+    synchronize();  // the old memory may still be used
+    argmax_scratch_ = DeviceMemory(2 * argmax_scratch_bytes(rows.rows));
+  }
   if (!ids.device().is_cpu()) {
-    MINISGL_CUDA(cuda::argmax(static_cast<int32_t*>(ids.raw()), rows, stream()));
+    MINISGL_CUDA(
+        cuda::argmax(static_cast<int32_t*>(ids.raw()), rows, argmax_scratch_.data(), stream()));
     return;
   }
   const int64_t shape[] = {ids.dim(0)};
   const Tensor on_device = allocate(DType::kInt32, shape);
-  MINISGL_CUDA(cuda::argmax(on_device.view().data<int32_t>(), rows, stream()));
+  MINISGL_CUDA(
+      cuda::argmax(on_device.view().data<int32_t>(), rows, argmax_scratch_.data(), stream()));
   copy(ids, on_device);
 }
 

@@ -46,6 +46,8 @@ class CudaKernels final : public Kernels {
   Tensor allocate(DType dtype, std::span<const int64_t> shape) override;
   void copy(TensorView dst, TensorView src) override;
   void synchronize() override;
+  // A CUDA graph. What `work` needs from the host is there before it: uploads cannot be captured.
+  std::unique_ptr<RecordedWork> record(std::function<void()> work) override;
 
   std::unique_ptr<PackedMatrix> pack(std::span<const RawMatrix> parts, DType dtype) override;
   Tensor load_float(const RawMatrix& values) override;
@@ -57,6 +59,8 @@ class CudaKernels final : public Kernels {
                     float eps) override;
   void add(TensorView x, TensorView addend) override;
   void rope(TensorView q, TensorView k, TensorView positions, TensorView cos_sin) override;
+  void qk_norm_rope(TensorView q, TensorView k, TensorView q_w, TensorView k_w, float eps,
+                    TensorView positions, TensorView cos_sin) override;
   void silu_mul(TensorView y, TensorView gate_up) override;
   void gelu_mul(TensorView y, TensorView gate_up) override;
   void softcap(TensorView x, float cap) override;
@@ -102,6 +106,8 @@ class CudaKernels final : public Kernels {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Gemm> gemm_;
   std::vector<ExpertTable> expert_tables_;
+  DeviceMemory argmax_scratch_;
+  bool is_recording_ = false;
 };
 
 // Errors: kResource without a driver or GPU, kInvalidArgument with the GPUs that exist.

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "tensor/dtype.h"
@@ -39,6 +40,10 @@ cudaError_t add_bias(Rows y, const float* bias, cudaStream_t stream);
 // Rotates pairs (i, i + rotary / 2) of every head of q and k. cos_sin: [max_position, rotary].
 cudaError_t rope(Rows q, Rows k, const int32_t* positions, const float* cos_sin, int64_t rotary,
                  cudaStream_t stream);
+// rms_norm of every head of q (by q_w) and k (by k_w) [dim] float32, then rope; dim <= 512.
+cudaError_t qk_norm_rope(Rows q, Rows k, const float* q_w, const float* k_w, float eps,
+                         const int32_t* positions, const float* cos_sin, int64_t rotary,
+                         cudaStream_t stream);
 enum class Gate { kSilu, kGeluTanh };
 // y = act(gate) * up. gate_up: [rows, 2 dim], gate first
 cudaError_t gated_activation(Gate gate, Rows y, Rows gate_up, cudaStream_t stream);
@@ -51,10 +56,26 @@ cudaError_t store_kv_pair(Rows k_pool, Rows v_pool, Rows k, Rows v, const int32_
                           cudaStream_t stream);
 // out[i] = table[ids[i]], converted. An id outside [0, table.rows) gives zeros.
 cudaError_t gather_rows(Rows out, Rows table, const int32_t* ids, cudaStream_t stream);
-// ids[r] = argmax of row r, the lowest index of equal maxima
-cudaError_t argmax(int32_t* ids, Rows logits, cudaStream_t stream);
+// ids[r] = argmax of row r, the lowest index of equal maxima. scratch: argmax_scratch_bytes(rows)
+size_t argmax_scratch_bytes(int64_t rows);
+cudaError_t argmax(int32_t* ids, Rows logits, void* scratch, cudaStream_t stream);
 // out[i] = in[i], another float type
 cudaError_t convert(Rows out, Rows in, cudaStream_t stream);
+
+// y = x W^T + bias for up to 8 rows of 16-bit floats. w: [n, k] dense; bias: [n] float32 or null;
+// y is of x's type or float32. Strides in elements.
+struct GemvCall {
+  void* y = nullptr;
+  const void* x = nullptr;
+  const void* w = nullptr;
+  const float* bias = nullptr;
+  int64_t rows = 0, n = 0, k = 0;
+  int64_t x_stride = 0, y_stride = 0;
+  DType type = DType::kBFloat16;
+  DType y_type = DType::kBFloat16;
+};
+bool gemv_supports(const GemvCall& call);
+cudaError_t gemv(const GemvCall& call, cudaStream_t stream);
 
 // Top k of softmax(logits) per row, lowest index first on ties.
 cudaError_t moe_route(int32_t* experts, float* weights, int64_t top_k, Rows logits, bool normalize,

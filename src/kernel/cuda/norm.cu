@@ -92,6 +92,45 @@ __global__ void add_bias_kernel(T* y, const float* bias, int dim, int64_t y_row)
   if (i < dim) y[r * y_row + i] = from_float<T>(to_float(y[r * y_row + i]) + bias[i]);
 }
 
+// A warp takes a head of q or k: y = w * x / sqrt(mean(x^2) + eps), then pairs (i, i + rotary / 2)
+// are rotated by the token's angle. Reads and writes q and k once: the floor is memory.
+template <class T>
+__global__ void qk_norm_rope_kernel(T* q, T* k, const float* q_w, const float* k_w, float eps,
+                                    const int32_t* positions, const float* cos_sin, int64_t tokens,
+                                    int q_heads, int k_heads, int dim, int64_t q_row,
+                                    int64_t q_head, int64_t k_row, int64_t k_head, int rotary) {
+  extern __shared__ float normed_of_block[];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, heads = q_heads + k_heads;
+  const int64_t id = blockIdx.x * int64_t(blockDim.x / 32) + warp;
+  if (id >= tokens * heads) return;
+  const int64_t t = id / heads;
+  const int head = int(id % heads);
+  const bool is_q = head < q_heads;
+  T* x = is_q ? q + t * q_row + head * q_head : k + t * k_row + (head - q_heads) * k_head;
+  const float* w = is_q ? q_w : k_w;
+  float* normed = normed_of_block + warp * dim;
+
+  float sum = 0.0f;
+  for (int i = lane; i < dim; i += 32) {
+    normed[i] = to_float(x[i]);
+    sum += normed[i] * normed[i];
+  }
+  const float scale = 1.0f / sqrtf(warp_sum(sum) / dim + eps);
+  for (int i = lane; i < dim; i += 32) normed[i] = w[i] * (normed[i] * scale);
+  __syncwarp();
+  const int half = rotary / 2;
+  const float* angles = cos_sin + int64_t(positions[t]) * rotary;
+  for (int i = lane; i < dim; i += 32) {
+    float value = normed[i];
+    if (i < half) {
+      value = value * angles[i] - normed[i + half] * angles[half + i];
+    } else if (i < rotary) {
+      value = value * angles[i - half] + normed[i - half] * angles[i];
+    }
+    x[i] = from_float<T>(value);
+  }
+}
+
 // Threads of a block whose row holds `packs` packs: of the row's length only, see launch.h.
 unsigned row_threads(int64_t packs) {
   unsigned threads = 32;
@@ -122,6 +161,22 @@ cudaError_t rms_norm(Rows y, Rows x, const float* w, float eps, cudaStream_t str
     using T = decltype(tag);
     return is_packable(x) && is_packable(y) ? launch_rms_norm<T, kFullPack<T>>(y, x, w, eps, stream)
                                             : launch_rms_norm<T, 1>(y, x, w, eps, stream);
+  });
+}
+
+cudaError_t qk_norm_rope(Rows q, Rows k, const float* q_w, const float* k_w, float eps,
+                         const int32_t* positions, const float* cos_sin, int64_t rotary,
+                         cudaStream_t stream) {
+  const int64_t warps = q.rows * (q.heads + k.heads);
+  if (warps == 0) return cudaSuccess;
+  return dispatch_float(q.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const size_t shared = 4 * size_t(q.dim) * sizeof(float);
+    qk_norm_rope_kernel<<<unsigned((warps + 3) / 4), 128, shared, stream>>>(
+        static_cast<T*>(q.data), static_cast<T*>(k.data), q_w, k_w, eps, positions, cos_sin, q.rows,
+        int(q.heads), int(k.heads), int(q.dim), q.row_stride, q.head_stride, k.row_stride,
+        k.head_stride, int(rotary));
+    return cudaGetLastError();
   });
 }
 

@@ -24,22 +24,41 @@ __device__ Candidate warp_best(Candidate best) {
   return best;
 }
 
-// A block takes a row. Reads it once: the floor is memory, though one block a row cannot fill the
-// chip at small batches. A row of NaNs alone gives 0.
-template <class T>
-__global__ void argmax_kernel(int32_t* ids, const T* logits, int64_t dim, int64_t row) {
+constexpr int kSlices = 64;  // of a row, at most
+
+// The best of a block's candidates, in thread 0.
+__device__ Candidate block_best(Candidate best) {
   __shared__ Candidate shared[32];
-  logits += blockIdx.x * row;
-  Candidate best{-INFINITY, -1};
-  for (int64_t i = threadIdx.x; i < dim; i += blockDim.x) {
-    const float value = to_float(logits[i]);
-    if (value == value) best = better(best, Candidate{value, int(i)});
-  }
   best = warp_best(best);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = best;
   __syncthreads();
-  if (threadIdx.x >= 32) return;
+  if (threadIdx.x >= 32) return best;
   best = threadIdx.x < blockDim.x / 32 ? shared[threadIdx.x] : Candidate{-INFINITY, -1};
+  return warp_best(best);
+}
+
+// A block takes a slice of a row; the next kernel picks from the slices. Reads the logits once: the
+// floor is memory.
+template <class T>
+__global__ void slice_argmax_kernel(Candidate* found, const T* logits, int64_t dim, int64_t row) {
+  logits += blockIdx.y * row;
+  const int64_t slice = (dim + gridDim.x - 1) / gridDim.x;
+  const int64_t begin = blockIdx.x * slice, end = begin + slice < dim ? begin + slice : dim;
+  Candidate best{-INFINITY, -1};
+  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    const float value = to_float(logits[i]);
+    if (value == value) best = better(best, Candidate{value, int(i)});
+  }
+  best = block_best(best);
+  if (threadIdx.x == 0) found[blockIdx.y * gridDim.x + blockIdx.x] = best;
+}
+
+// A row of NaNs alone gives 0.
+__global__ void pick_kernel(int32_t* ids, const Candidate* found, int slices) {
+  Candidate best{-INFINITY, -1};
+  for (int i = threadIdx.x; i < slices; i += 32) {
+    best = better(best, found[blockIdx.x * int64_t(slices) + i]);
+  }
   best = warp_best(best);
   if (threadIdx.x == 0) ids[blockIdx.x] = best.index < 0 ? 0 : best.index;
 }
@@ -84,12 +103,24 @@ __global__ void moe_route_kernel(int32_t* experts, float* weights, const T* logi
 
 }  // namespace
 
-cudaError_t argmax(int32_t* ids, Rows logits, cudaStream_t stream) {
+size_t argmax_scratch_bytes(int64_t rows) { return size_t(rows) * kSlices * sizeof(Candidate); }
+
+cudaError_t argmax(int32_t* ids, Rows logits, void* scratch, cudaStream_t stream) {
   if (logits.rows == 0) return cudaSuccess;
   return dispatch_float(logits.dtype, [&](auto tag) {
     using T = decltype(tag);
-    argmax_kernel<<<unsigned(logits.rows), 1024, 0, stream>>>(
-        ids, static_cast<const T*>(logits.data), logits.dim, logits.row_stride);
+    auto* found = static_cast<Candidate*>(scratch);
+    int slices = 1;  // enough blocks for the chip, and work for each
+    while (slices < kSlices && slices * logits.rows < 1024 && logits.dim / slices > 2048) {
+      slices *= 2;
+    }
+    for (int64_t begin = 0; begin < logits.rows; begin += 65535) {
+      const int64_t rows = logits.rows - begin < 65535 ? logits.rows - begin : 65535;
+      slice_argmax_kernel<<<dim3(unsigned(slices), unsigned(rows)), 256, 0, stream>>>(
+          found + begin * slices, static_cast<const T*>(logits.data) + begin * logits.row_stride,
+          logits.dim, logits.row_stride);
+    }
+    pick_kernel<<<unsigned(logits.rows), 32, 0, stream>>>(ids, found, slices);
     return cudaGetLastError();
   });
 }

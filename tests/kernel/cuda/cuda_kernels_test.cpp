@@ -329,6 +329,69 @@ TEST_P(CudaKernelsTest, RopeRotatesWholeAndPartOfTheHeads) {
   }
 }
 
+TEST_P(CudaKernelsTest, NormalisesAndRotatesHeadsInOnePass) {
+  for (const auto& [head_dim, rotary] :
+       {std::pair<int64_t, int64_t>{64, 64}, {128, 128}, {80, 32}, {16, 16}, {6, 4}, {256, 256}}) {
+    const int64_t tokens = pick(1, 60), hq = pick(1, 12), hkv = pick(1, 4), positions = 300;
+    Pair qkv = random_pair({tokens, (hq + 2 * hkv) * head_dim});
+    const auto q = [&](TensorView all) {
+      return all.columns(0, hq * head_dim).split_heads(hq, head_dim);
+    };
+    const auto k = [&](TensorView all) {
+      return all.columns(hq * head_dim, hkv * head_dim).split_heads(hkv, head_dim);
+    };
+    Pair q_w = random_pair({head_dim}, DType::kFloat32),
+         k_w = random_pair({head_dim}, DType::kFloat32);
+    Pair cos_sin = random_pair({positions, rotary}, DType::kFloat32);
+    std::vector<int32_t> at = indices(tokens, positions);
+    reference_->qk_norm_rope(q(qkv.host()), k(qkv.host()), q_w.host(), k_w.host(), 1e-6f,
+                             host_ints(at, {tokens}), cos_sin.host());
+    gpu_->qk_norm_rope(q(qkv.device), k(qkv.device), q_w.device, k_w.device, 1e-6f,
+                       ints(at, {tokens}), cos_sin.device);
+    expect_near(qkv, fmt::format("heads of {}, {} rotated", head_dim, rotary));
+  }
+}
+
+TEST_P(CudaKernelsTest, FewRowsGiveTheSameBitsWhateverTheirCompany) {
+  if (type() == DType::kFloat32) GTEST_SKIP() << "float32 takes the library's matrix kernels";
+  for (const auto& [out_dim, in] :
+       {std::pair<int64_t, int64_t>{1024, 3072}, {3000, 1024}, {8001, 256}}) {
+    const Matrices w = random_matrices(out_dim, in, 0.1f);
+    Pair x = random_pair({8, in}), y = output({8, out_dim});
+    reference_->linear(y.host(), x.host(), *w.host, {});
+    gpu_->linear(y.device, x.device, *w.device, {});
+    expect_near(y, "eight rows");
+    const std::vector<float> together = download(y.device);
+    for (int64_t rows = 1; rows < 8; ++rows) {
+      Pair some = output({rows, out_dim});
+      gpu_->linear(some.device, x.device.view().slice(0, rows), *w.device, {});
+      const std::vector<float> alone = download(some.device);
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin())) << rows;
+    }
+  }
+}
+
+TEST_P(CudaKernelsTest, RecordedWorkIsRepeatedOnNewValues) {
+  Pair x = random_pair({4, 512}), y = output({4, 256}), z = output({4, 128});
+  const Matrices w = random_matrices(256, 512, 0.1f);
+  const auto recorded = gpu_->record([&] {
+    gpu_->linear(y.device, x.device, *w.device, {});
+    gpu_->silu_mul(z.device, y.device);
+  });
+  for (int round = 0; round < 3; ++round) {
+    x.values = random_pair({4, 512}).values;
+    upload(x.device, x.values);
+    recorded->run();
+    reference_->linear(y.host(), x.host(), *w.host, {});
+    for (float& value : y.values) value = rounded(value, type());
+    reference_->silu_mul(z.host(), y.host());
+    expect_near(z, "replayed");
+  }
+  EXPECT_THROW(gpu_->record([&] { upload(x.device, x.values); }), Error);
+  gpu_->linear(y.device, x.device, *w.device, {});  // and what follows works
+  gpu_->synchronize();
+}
+
 TEST_P(CudaKernelsTest, GatesMultiplyByTheirActivation) {
   for (int round = 0; round < 6; ++round) {
     const int64_t rows = pick(1, 50), dim = round % 2 ? pick(1, 100) * 8 : pick(1, 777);
