@@ -19,6 +19,11 @@ class DeviceInputs {
   // Copies ids, positions, locations and wanted rows to the device and lets the batch look there.
   void upload(Step& step);
 
+  // The places that upload() fills, [max_tokens]; empty on the CPU.
+  TensorView input_ids() const { return input_ids_; }
+  TensorView positions() const { return positions_; }
+  TensorView out_loc() const { return out_loc_; }
+
  private:
   Kernels& kernels_;
   Tensor input_ids_, positions_, out_loc_, logit_rows_;  // [max_tokens] int32

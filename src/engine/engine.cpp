@@ -54,20 +54,15 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
 
   allocate_tables();
   make_dummy();
-  graphs_ =
-      std::make_unique<GraphRunner>(graph_sizes(), *attention_, dummy_, config_.max_seq_len,
-                                    page_table_, [this](Batch& batch) { return run_model(batch); });
+  graphs_ = std::make_unique<GraphRunner>(
+      graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests)), *kernels_,
+      *inputs_, *attention_, dummy_, config_.max_seq_len, page_table_,
+      [this](Batch& batch) { return run_model(batch); });
   sampler_ = Sampler(model_config_.vocab_size);
   compute_ = std::make_unique<ComputeThread>([this](Step& step) { forward(step); });
 }
 
 Engine::~Engine() = default;
-
-// The emulated graphs read static inputs on the host: the CPU's.
-std::vector<int> Engine::graph_sizes() const {
-  if (!kernels_->device().is_cpu()) return {};
-  return graph_batch_sizes(std::min(config_.graph_max_bs, config_.max_running_requests));
-}
 
 StepRunner::Limits Engine::limits() const {
   return {.num_pages = config_.num_pages,
@@ -87,6 +82,7 @@ void Engine::load_model(const LoadProgress& progress) {
   config_.dtype = dtype_name(weight_dtype_);
   resolve_limits();
   device_.attention.dtype = weight_dtype_;
+  device_.attention.head_dim = model_config_.head_dim;
   config_.attention_backend =
       resolve_attention_backend(config_.attention_backend, device_.attention).name;
 
@@ -221,7 +217,6 @@ void Engine::forward(Step& step) {
   inputs_->upload(step);
   const bool use_graph = graphs_->can_use(batch) && !step.all_logits;
   const TensorView logits = use_graph ? graphs_->replay(batch) : run_model(batch);
-  kernels_->synchronize();
   const bool greedy = std::ranges::all_of(
       step.samples, [](const SampleRow& row) { return row.params->is_greedy(); });
   if (greedy && !step.all_logits && !logits.device().is_cpu()) {

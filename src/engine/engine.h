@@ -51,7 +51,6 @@ class Engine final : public StepRunner {
   void wait(Step& step) override { compute_->wait(step); }
 
  private:
-  std::vector<int> graph_sizes() const;
   void resolve_limits();
   void load_model(const LoadProgress& progress);
   void allocate_tables();

@@ -8,7 +8,10 @@
 namespace minisgl {
 namespace {
 
+// On a GPU a step's inputs are uploaded to the static ones: nothing is left to copy.
 void copy_values(TensorView to, TensorView from) {
+  if (to.raw() == from.raw()) return;
+  MINISGL_CHECK(to.device().is_cpu() && from.device().is_cpu());
   std::memcpy(to.raw(), from.raw(), static_cast<size_t>(from.bytes()));
 }
 
@@ -24,18 +27,17 @@ std::vector<int> graph_batch_sizes(int64_t max_bs) {
   return sizes;
 }
 
-GraphRunner::GraphRunner(std::vector<int> sizes, AttentionBackend& backend, Req& dummy,
-                         int64_t max_seq_len, TensorView page_table, Forward forward)
+GraphRunner::GraphRunner(std::vector<int> sizes, Kernels& kernels, const DeviceInputs& inputs,
+                         AttentionBackend& backend, Req& dummy, int64_t max_seq_len,
+                         TensorView page_table, Forward forward)
     : sizes_(std::move(sizes)),
+      kernels_(kernels),
       backend_(backend),
       dummy_(dummy),
       page_table_(page_table),
       forward_(std::move(forward)) {
   if (sizes_.empty()) return;
-  const int64_t shape[] = {sizes_.back()};
-  input_ids_ = Tensor::zeros(DType::kInt32, shape);
-  positions_ = Tensor::zeros(DType::kInt32, shape);
-  out_loc_ = Tensor::zeros(DType::kInt32, shape);
+  make_inputs(inputs);
   backend_.init_capture_graph(max_seq_len, sizes_);
   captured_.resize(sizes_.size());
   for (size_t i = sizes_.size(); i-- > 0;) {
@@ -44,20 +46,34 @@ GraphRunner::GraphRunner(std::vector<int> sizes, AttentionBackend& backend, Req&
   }
 }
 
+void GraphRunner::make_inputs(const DeviceInputs& inputs) {
+  if (!kernels_.device().is_cpu()) {
+    input_ids_ = inputs.input_ids();
+    positions_ = inputs.positions();
+    out_loc_ = inputs.out_loc();
+    return;
+  }
+  for (TensorView* view : {&input_ids_, &positions_, &out_loc_}) {
+    memory_.push_back(Tensor::zeros(DType::kInt32, {sizes_.back()}));
+    *view = memory_.back();
+  }
+}
+
 void GraphRunner::capture(Captured& captured) {
   Batch& batch = captured.batch;
   batch.phase = Phase::kDecode;
   batch.padded_reqs.assign(static_cast<size_t>(captured.size), &dummy_);
-  batch.input_ids = input_ids_.view().slice(0, captured.size);
-  batch.positions = positions_.view().slice(0, captured.size);
-  batch.out_loc = out_loc_.view().slice(0, captured.size);
+  batch.input_ids = input_ids_.slice(0, captured.size);
+  batch.positions = positions_.slice(0, captured.size);
+  batch.out_loc = out_loc_.slice(0, captured.size);
   batch.page_table = page_table_;
-  for (int i = 0; i < captured.size; ++i) {
-    batch.out_loc.data<int32_t>()[i] =
-        page_table_.select(dummy_.table_idx).data<int32_t>()[dummy_.cached_len];
-  }
+  std::vector<int32_t> dummy_loc(
+      static_cast<size_t>(captured.size),
+      page_table_.select(dummy_.table_idx).data<int32_t>()[dummy_.cached_len]);
+  kernels_.copy(batch.out_loc, TensorView::of(std::span(dummy_loc)));
   backend_.prepare_for_capture(batch);
-  forward_(batch);
+  captured.graph =
+      kernels_.record([this, &captured] { captured.logits = forward_(captured.batch); });
 }
 
 bool GraphRunner::can_use(const Batch& batch) const {
@@ -82,7 +98,8 @@ TensorView GraphRunner::replay(Batch& batch) {
   copy_values(captured->batch.positions, batch.positions);
   copy_values(captured->batch.out_loc, batch.out_loc);
   backend_.prepare_for_replay(batch);
-  return forward_(captured->batch);
+  captured->graph->run();
+  return captured->logits;
 }
 
 }  // namespace minisgl
