@@ -55,12 +55,24 @@ constexpr Hint kHints[] = {
     {"triton", "there is no Triton at run time; 'own' are this project's kernels"},
 };
 
+const BuiltAttention* find_plugin(const Entry& entry, const AttentionTarget& target) {
+  const auto found = std::ranges::find(target.plugin, entry.name, &BuiltAttention::name);
+  return found == target.plugin.end() ? nullptr : &*found;
+}
+
 MakeAttentionBackend built(const Entry& entry, const AttentionTarget& target) {
   if (entry.make != nullptr) return entry.make;
-  for (const BuiltAttention& plugin : target.plugin) {
-    if (plugin.name == entry.name) return plugin.make;
-  }
-  return nullptr;
+  const BuiltAttention* plugin = find_plugin(entry, target);
+  return plugin == nullptr ? nullptr : plugin->make;
+}
+
+// The head dimensions that an entry is limited to; empty: it takes the target's.
+std::span<const int> unfitting_head_dims(const Entry& entry, const AttentionTarget& target) {
+  const BuiltAttention* plugin = find_plugin(entry, target);
+  if (entry.make != nullptr || plugin == nullptr || target.head_dim == 0) return {};
+  const bool fits =
+      std::ranges::find(plugin->head_dims, target.head_dim) != plugin->head_dims.end();
+  return fits ? std::span<const int>() : plugin->head_dims;
 }
 
 bool fits_device(const Entry& entry, const AttentionTarget& target) {
@@ -99,6 +111,16 @@ const Entry* find_entry(std::string_view name) {
               supported_list(target));
 }
 
+// `entry` as the half of a pair that gets batches with prompts.
+void check_prefills(const Entry& entry, const AttentionTarget& target) {
+  const BuiltAttention* plugin = find_plugin(entry, target);
+  if (entry.make != nullptr || plugin == nullptr || !plugin->decode_only) return;
+  throw_error(ErrorKind::kInvalidArgument,
+              "attention backend '{}' only decodes in this build; name one that prefills in front "
+              "of it, e.g. \"fi,{}\"; supported: {}",
+              entry.name, entry.name, supported_list(target));
+}
+
 // The entry of one name, if it can run on the target.
 const Entry& usable_entry(std::string_view name, const AttentionTarget& target) {
   const Entry* entry = find_entry(name);
@@ -122,6 +144,12 @@ const Entry& usable_entry(std::string_view name, const AttentionTarget& target) 
                 "attention backend '{}' is not part of this build{}; supported: {}", name,
                 target.plugin.empty() ? " (build with -DMINISGL_CUDA=ON for the GPU's)" : "",
                 supported_list(target));
+  }
+  if (const auto dims = unfitting_head_dims(*entry, target); !dims.empty()) {
+    throw_error(ErrorKind::kUnsupported,
+                "attention backend '{}' is built for head dimensions {}, the model has {}; "
+                "supported: {}",
+                name, fmt::join(dims, ", "), target.head_dim, supported_list(target));
   }
   return *entry;
 }
@@ -154,7 +182,13 @@ Pair split_pair(std::string_view name, const AttentionTarget& target) {
 bool is_usable(std::string_view name, const AttentionTarget& target) {
   const Entry* entry = find_entry(name);
   return entry != nullptr && fits_device(*entry, target) && fits_generation(*entry, target) &&
-         built(*entry, target) != nullptr;
+         built(*entry, target) != nullptr && unfitting_head_dims(*entry, target).empty();
+}
+
+bool can_prefill(std::string_view name, const AttentionTarget& target) {
+  if (!is_usable(name, target)) return false;
+  const BuiltAttention* plugin = find_plugin(*find_entry(name), target);
+  return plugin == nullptr || !plugin->decode_only;
 }
 
 // Best first, as measured on an H200 (docs/attention.md).
@@ -177,7 +211,7 @@ ResolvedAttention resolve_auto(const AttentionTarget& target) {
   const auto choices = target.compute_capability == 90 ? std::span<const Pair>(kSm90Choices)
                                                        : std::span<const Pair>(kGpuChoices);
   for (const Pair& pair : choices) {
-    if (is_usable(pair.prefill, target) && is_usable(pair.decode, target)) {
+    if (can_prefill(pair.prefill, target) && is_usable(pair.decode, target)) {
       const std::string name = joined(pair.prefill, pair.decode);
       return {name, fmt::format("auto on SM{}: {}", target.compute_capability, name)};
     }
@@ -190,7 +224,7 @@ ResolvedAttention resolve_auto(const AttentionTarget& target) {
 void validate_attention_backend(std::string_view name, const AttentionTarget& target) {
   if (name == "auto") return;
   const Pair pair = split_pair(name, target);
-  usable_entry(pair.prefill, target);
+  check_prefills(usable_entry(pair.prefill, target), target);
   usable_entry(pair.decode, target);
 }
 

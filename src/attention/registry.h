@@ -26,12 +26,15 @@ using MakeAttentionBackend = std::unique_ptr<AttentionBackend> (*)(Kernels& kern
 struct BuiltAttention {
   std::string_view name;
   MakeAttentionBackend make;
+  std::span<const int> head_dims = {};  // that it is built for; empty: any
+  bool decode_only = false;             // stands in the second half of a pair
 };
 
 // What a choice depends on.
 struct AttentionTarget {
   Device device;
   DType dtype = DType::kFloat32;                // of the activations
+  int64_t head_dim = 0;                         // of the model; 0: not known yet
   int compute_capability = 0;                   // of the GPU: 90 for SM90
   std::span<const BuiltAttention> plugin = {};  // empty: built without CUDA
 };

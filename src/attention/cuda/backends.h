@@ -12,7 +12,13 @@ class KVPool;
 
 namespace minisgl::cuda {
 
+// Head dimensions that each is built for.
+inline constexpr int kFlashInferHeadDims[] = {64, 128};
+inline constexpr int kFlashAttentionHeadDims[] = {128};
+inline constexpr int kCudnnHeadDims[] = {64, 128};
+
 std::unique_ptr<AttentionBackend> make_flashinfer_backend(Kernels& kernels, KVPool& pool);
 std::unique_ptr<AttentionBackend> make_flash_attention_backend(Kernels& kernels, KVPool& pool);
+std::unique_ptr<AttentionBackend> make_cudnn_backend(Kernels& kernels, KVPool& pool);
 
 }  // namespace minisgl::cuda

@@ -19,8 +19,10 @@ cudaError_t fi_hopper_run(const FlashInferPlan&, const Workspace&, const PagedCa
 
 extern "C" __attribute__((visibility("default"))) minisgl::CudaAttentionTable
 minisgl_cuda_attention() {
-  static constexpr std::array<minisgl::BuiltAttention, 1> kBuilt = {{
-      {"fi", minisgl::cuda::make_flashinfer_backend},
+  using namespace minisgl::cuda;
+  static constexpr std::array<minisgl::BuiltAttention, 2> kBuilt = {{
+      {"fi", minisgl::cuda::make_flashinfer_backend, kFlashInferHeadDims},
+      {"cudnn", make_cudnn_backend, kCudnnHeadDims, true},
   }};
   return {kBuilt.data(), kBuilt.size()};
 }

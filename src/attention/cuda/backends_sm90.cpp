@@ -6,9 +6,11 @@
 
 extern "C" __attribute__((visibility("default"))) minisgl::CudaAttentionTable
 minisgl_cuda_attention() {
-  static constexpr std::array<minisgl::BuiltAttention, 2> kBuilt = {{
-      {"fi", minisgl::cuda::make_flashinfer_backend},
-      {"fa", minisgl::cuda::make_flash_attention_backend},
+  using namespace minisgl::cuda;
+  static constexpr std::array<minisgl::BuiltAttention, 3> kBuilt = {{
+      {"fi", minisgl::cuda::make_flashinfer_backend, kFlashInferHeadDims},
+      {"fa", minisgl::cuda::make_flash_attention_backend, kFlashAttentionHeadDims},
+      {"cudnn", make_cudnn_backend, kCudnnHeadDims, true},
   }};
   return {kBuilt.data(), kBuilt.size()};
 }

@@ -12,13 +12,16 @@
 namespace minisgl::cuda {
 namespace {
 
-constexpr size_t kFloatBytes = size_t{256} << 20;  // partial results of split KV ranges
-constexpr size_t kIntBytes = size_t{8} << 20;      // one plan's work list
+constexpr size_t kFloatBytes = size_t{256} << 20;   // partial results of split KV ranges
+constexpr size_t kIntBytes = size_t{8} << 20;       // one plan's work list …
+constexpr size_t kGraphIntBytes = size_t{2} << 20;  // … and a captured decode step's
 
 enum class Path { kDecode, kPrefill, kHopper };
 
-// A work list depends on the heads and the window, so layers that agree in them share one.
+// A work list depends on the heads and the window, so layers that agree in them share one. Each
+// captured batch has its own, which its graph reads.
 struct PlanKey {
+  const GpuBatch* captured;  // null: of the batch that runs
   Path path;
   int num_qo_heads, num_kv_heads, head_dim, window_left;
   bool operator==(const PlanKey&) const = default;
@@ -28,7 +31,8 @@ struct PlanKey {
 // that a new plan does not wait for the upload of the last one.
 class PlanMemory {
  public:
-  PlanMemory() : ints_(kIntBytes), mirrors_{PinnedMemory(kIntBytes), PinnedMemory(kIntBytes)} {}
+  explicit PlanMemory(size_t bytes)
+      : ints_(bytes), mirrors_{PinnedMemory(bytes), PinnedMemory(bytes)} {}
 
   // plan(workspace) may write the mirror until the next call.
   template <class F>
@@ -53,10 +57,13 @@ class PlanMemory {
 };
 
 struct Plan {
+  explicit Plan(const PlanKey& of)
+      : key(of), memory(of.captured != nullptr ? kGraphIntBytes : kIntBytes) {}
+
   PlanKey key;
   FlashInferPlan plan;
   PlanMemory memory;
-  const GpuBatch* made_for = nullptr;
+  bool is_current = false;
 };
 
 class FlashInferBackend final : public GpuBackend {
@@ -73,9 +80,19 @@ class FlashInferBackend final : public GpuBackend {
   }
 
  private:
-  // Work lists belong to one batch: the layers of the next one plan anew.
-  void begin_batch(GpuBatch&) override {
-    for (const auto& plan : plans_) plan->made_for = nullptr;
+  // The layers of a batch plan anew. A captured batch's layers have run already and are in its
+  // graph: their plans are made again here, in front of the replay.
+  void begin_batch(GpuBatch& batch) override {
+    for (const auto& plan : plans_) {
+      if (plan->key.captured == nullptr) plan->is_current = false;
+      if (plan->key.captured != &batch) continue;
+      PagedCall call = batch.call();
+      call.num_qo_heads = plan->key.num_qo_heads;
+      call.num_kv_heads = plan->key.num_kv_heads;
+      call.head_dim = plan->key.head_dim;
+      call.window_left = plan->key.window_left;
+      make(*plan, call);
+    }
   }
 
   std::optional<std::string> refusal(const PagedCall& call) const override {
@@ -99,24 +116,24 @@ class FlashInferBackend final : public GpuBackend {
     for (const auto& plan : plans_) {
       if (plan->key == key) return *plan;
     }
-    plans_.push_back(std::make_unique<Plan>());
-    plans_.back()->key = key;
+    plans_.push_back(std::make_unique<Plan>(key));
     return *plans_.back();
+  }
+
+  Workspace workspace() const {
+    Workspace workspace;
+    workspace.floats = floats_.data();
+    workspace.floats_bytes = floats_.bytes();
+    return workspace;
   }
 
   void attend(const PagedCall& call, GpuBatch& batch) override {
     const Path path = path_of(call);
-    Plan& plan =
-        plan_of({path, call.num_qo_heads, call.num_kv_heads, call.head_dim, call.window_left});
-    Workspace workspace;
-    workspace.floats = floats_.data();
-    workspace.floats_bytes = floats_.bytes();
+    Plan& plan = plan_of({batch.is_static() ? &batch : nullptr, path, call.num_qo_heads,
+                          call.num_kv_heads, call.head_dim, call.window_left});
+    if (!plan.is_current) make(plan, call);
+    const Workspace ws = plan.memory.on_device(workspace());
     const cudaStream_t stream = kernels().stream();
-    if (plan.made_for != &batch) {
-      plan.memory.fill(workspace, stream, [&](const Workspace& ws) { make(plan, ws, call); });
-      plan.made_for = &batch;
-    }
-    const Workspace ws = plan.memory.on_device(workspace);
     switch (path) {
       case Path::kDecode:
         return check(fi_decode_run(plan.plan, ws, call, stream), "FlashInfer decode");
@@ -127,17 +144,22 @@ class FlashInferBackend final : public GpuBackend {
     }
   }
 
-  void make(Plan& plan, const Workspace& ws, const PagedCall& call) {
+  void make(Plan& plan, const PagedCall& call) {
     const cudaStream_t stream = kernels().stream();
-    switch (plan.key.path) {
-      case Path::kDecode:
-        return check(fi_decode_plan(plan.plan, ws, call, false, stream), "FlashInfer decode plan");
-      case Path::kPrefill:
-        return check(fi_prefill_plan(plan.plan, ws, call, false, stream),
-                     "FlashInfer prefill plan");
-      case Path::kHopper:
-        return check(fi_hopper_plan(plan.plan, ws, call, stream), "FlashInfer Hopper plan");
-    }
+    const bool graph = plan.key.captured != nullptr;
+    plan.memory.fill(workspace(), stream, [&](const Workspace& ws) {
+      switch (plan.key.path) {
+        case Path::kDecode:
+          return check(fi_decode_plan(plan.plan, ws, call, graph, stream),
+                       "FlashInfer decode plan");
+        case Path::kPrefill:
+          return check(fi_prefill_plan(plan.plan, ws, call, graph, stream),
+                       "FlashInfer prefill plan");
+        case Path::kHopper:
+          return check(fi_hopper_plan(plan.plan, ws, call, stream), "FlashInfer Hopper plan");
+      }
+    });
+    plan.is_current = true;
   }
 
   DeviceMemory floats_;

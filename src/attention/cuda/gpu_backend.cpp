@@ -30,7 +30,7 @@ void GpuBackend::prepare_metadata(Batch& batch) {
     batch.attn_metadata = make_metadata();
     batch.attn_metadata->made_by = this;
   }
-  metadata_of(batch).build(batch, pool_.config().page_size);
+  metadata_of(batch).build(batch, pool_.config().page_size, rounds_table_width());
 }
 
 GpuBatch& GpuBackend::metadata_of(const Batch& batch) const {
@@ -97,7 +97,7 @@ void GpuBackend::prepare_for_capture(Batch& batch) {
   MINISGL_CHECK(static_ != nullptr, "a graph hook before init_capture_graph()");
   auto metadata = make_metadata();
   metadata->made_by = this;
-  metadata->build(batch, pool_.config().page_size);
+  metadata->build(batch, pool_.config().page_size, rounds_table_width());
   static_->refresh(*metadata);
   static_->bind(*metadata);
   begin_batch(*metadata);

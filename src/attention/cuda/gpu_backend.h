@@ -32,6 +32,7 @@ class GpuBackend : public AttentionBackend {
   virtual std::unique_ptr<GpuBatch> make_metadata() const { return std::make_unique<GpuBatch>(); }
   // A batch's values are on the device (new ones, for a captured batch); its first layer follows.
   virtual void begin_batch(GpuBatch&) {}
+  virtual bool rounds_table_width() const { return false; }  // see GpuBatch::build()
   // Whether `call` (with the layer's properties) can be run; the reason if not.
   virtual std::optional<std::string> refusal(const PagedCall& call) const = 0;
   virtual void attend(const PagedCall& call, GpuBatch& batch) = 0;

@@ -1,6 +1,7 @@
 #include "attention/cuda/gpu_batch.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "utils/error.h"
 #include "utils/math.h"
@@ -21,12 +22,15 @@ GpuBatch::Sections::Sections(int64_t capacity) {
   page_indices = 4 * section;
 }
 
-void GpuBatch::build(const Batch& batch, int64_t page_size) {
+void GpuBatch::build(const Batch& batch, int64_t page_size, bool round_table_width) {
   MINISGL_CHECK(static_lengths_ == nullptr, "a captured batch takes prepare_for_replay()");
   fill_lengths(*this, batch);
   page_size_ = page_size;
   num_tokens_ = cu_seqlens_q.back();
   max_pages_ = div_ceil(max_seqlen_k, page_size);
+  if (round_table_width) {
+    max_pages_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(max_pages_)));
+  }
   is_current_ = false;
   pack_lengths(batch, page_size);
 }
@@ -126,8 +130,8 @@ GpuBatch* StaticGpuBatch::refresh(const GpuBatch& batch) {
                 "a batch of {} was not announced to init_capture_graph()", bs);
   MINISGL_CHECK(batch.static_lengths_ == nullptr && is_pure_decode(batch),
                 "only decode is captured");
-  MINISGL_CHECK(batch.max_pages_ <= stride_, "{} pages, captured for {}", batch.max_pages_,
-                stride_);
+  MINISGL_CHECK(batch.max_seqlen_k <= max_seq_len_, "{} keys, captured for {}", batch.max_seqlen_k,
+                max_seq_len_);
   const GpuBatch::Sections from(bs), to(capacity_);
   const int32_t* source = batch.packed_.data();
   const int64_t pages = source[from.page_indptr + bs];

@@ -21,9 +21,11 @@ namespace minisgl::cuda {
 // What forward() needs beside the lengths. Host side filled by build(), device side by upload().
 class GpuBatch : public AttentionMetadata {
  public:
-  // Host only, so that a batch may be prepared while another runs.
-  void build(const Batch& batch, int64_t page_size);
+  // Host only, so that a batch may be prepared while another runs. round_table_width: the page
+  // table's width is a power of two, for kernels that are compiled for it.
+  void build(const Batch& batch, int64_t page_size, bool round_table_width = false);
   bool is_current() const { return is_current_; }
+  bool is_static() const { return static_lengths_ != nullptr; }  // a captured graph's
   void upload(CudaKernels& kernels);
   // The lengths, pages and sizes of the batch; tensors and the layer's properties are left open.
   PagedCall call() const;
