@@ -32,7 +32,10 @@ constexpr BuiltAttention kFaAndFi[] = {{kFa, make_named<kFa>}, {kFi, make_named<
 const AttentionTarget kCpu = {};
 AttentionTarget gpu(int compute_capability, std::span<const BuiltAttention> plugin,
                     DType dtype = DType::kBFloat16) {
-  return {Device::cuda(0), dtype, compute_capability, plugin};
+  return {.device = Device::cuda(0),
+          .dtype = dtype,
+          .compute_capability = compute_capability,
+          .plugin = plugin};
 }
 
 std::string message_of(std::string_view name, const AttentionTarget& target, ErrorKind kind) {
