@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,7 +31,7 @@ struct LLMOptions {
   std::string tokenizer;                     // folder or file; empty: the model's own
   std::string chat_template;                 // file; empty: the model's own
   std::string dtype = "auto";                // auto | float32 | bfloat16 | float16
-  std::string device = "auto";               // auto | cpu
+  std::string device = "auto";               // auto | cpu | cuda | cuda:N
   std::string attention_backend = "auto";    // a name or "prefill,decode"
   std::string isa = "auto";                  // instruction set of the CPU's kernels
   int threads = 0;                           // 0: every core that the process may use
@@ -90,12 +91,13 @@ class LLM {
   LLM(LLM&&) noexcept;
   LLM& operator=(LLM&&) noexcept;
 
-  // All prompts at once, batched; outputs in their order. Thread-safe: calls take turns.
+  // All prompts at once, batched; outputs in their order. The parameters are all prompts', or one
+  // element a prompt. Thread-safe: calls take turns.
   // Errors: kInvalidArgument when a prompt or the parameters cannot be served, with the numbers.
   std::vector<Output> generate(const std::vector<Prompt>& prompts, const SamplingParams& params,
                                const PieceCallback& on_piece = {});
   std::vector<Output> generate(const std::vector<Prompt>& prompts,
-                               const std::vector<SamplingParams>& params,
+                               std::span<const SamplingParams> params,
                                const PieceCallback& on_piece = {});
   // One answer to a conversation, through the model's chat template.
   Output chat(const std::vector<ChatMessage>& messages, const SamplingParams& params,

@@ -64,6 +64,7 @@ class Chat {
       std::printf("%ld prompt tokens, %ld of them found in the prefix cache, %ld generated\n",
                   prompt_tokens_, cached_tokens_, generated_tokens_);
     } else {
+      if (line != "/help") std::printf("'%s' is no command.\n", line.c_str());
       std::printf("%s", kHelp);
     }
   }

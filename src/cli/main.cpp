@@ -1,14 +1,35 @@
 // minisgl: one program, a subcommand a job.
 #include <cstdio>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "minisgl/version.h"
 #include "utils/error.h"
 
+namespace {
+
+// What is wrong with the command line or the config file, and where to read on.
+std::string explain(const CLI::App* app, const CLI::Error& error) {
+  std::string problem = error.what();
+  if (const std::string_view prefix = "INI was not able to parse "; problem.starts_with(prefix)) {
+    problem = "config file: there is no option '" + problem.substr(prefix.size()) + "'";
+  }
+  if (app->get_subcommands().empty() && !app->remaining().empty()) {
+    problem = "'" + app->remaining().front() + "' is neither a command nor a flag";
+  }
+  std::string command = "minisgl";
+  for (const CLI::App* chosen : app->get_subcommands()) command += " " + chosen->get_name();
+  return "minisgl: " + problem + "\nSee " + command + " --help.\n";
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app("Runs large language models on this machine.", "minisgl");
+  app.failure_message(explain);
   app.set_version_flag("--version", minisgl::kVersion);
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every command");
@@ -24,10 +45,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.
-    if (app.get_subcommands().empty() && !app.remaining().empty()) {
-      std::fprintf(stderr, "minisgl: '%s' is neither a command nor a flag\n",
-                   app.remaining().front().c_str());
-    }
     const int code = app.exit(error);
     return code == 0 ? 0 : minisgl::exit_code(minisgl::ErrorKind::kInvalidArgument);
   } catch (const minisgl::Error& error) {

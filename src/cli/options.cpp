@@ -102,7 +102,9 @@ void add_engine_options(CLI::App& app, LLMOptions& options) {
   option(app, "--dtype", options.dtype,
          "Of plain weights and of the KV pool: auto (the checkpoint's), float32, bfloat16, float16")
       ->group(kEngine);
-  option(app, "--device", options.device, "auto or cpu")->group(kEngine);
+  option(app, "--device", options.device,
+         "auto (a GPU where the CUDA plugin finds one), cpu, cuda or cuda:N")
+      ->group(kEngine);
   option(app, "--attention-backend,--attn", options.attention_backend,
          "auto, a name, or PREFILL,DECODE")
       ->group(kEngine);
@@ -118,7 +120,7 @@ void add_engine_options(CLI::App& app, LLMOptions& options) {
          "Tokens of one prompt and its answer; 0: the model's context")
       ->group(kEngine);
   option(app, "--max-prefill-length,--max-extend-length", options.max_prefill_length,
-         "New tokens in one step; 0: 512 on the CPU")
+         "New tokens in one step; 0: 512 on the CPU, 8192 on a GPU")
       ->group(kEngine);
   option(app, "--page-size", options.page_size, "Tokens of a page of the KV pool")->group(kEngine);
   option(app, "--num-pages", options.num_pages, "Pages of the KV pool; 0: what fits (2 GiB on CPU)")
@@ -143,7 +145,8 @@ void add_engine_options(CLI::App& app, LLMOptions& options) {
   flag(app, "--disable-overlap", options.disable_overlap,
        "Do not prepare a step while another one runs")
       ->group(kEngine);
-  option(app, "--engine-seed", options.seed, "Seed of requests that bring none")->group(kEngine);
+  option(app, "--engine-seed", options.seed, "Seed of requests that bring none (--seed)")
+      ->group(kEngine);
 }
 
 void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
@@ -166,8 +169,8 @@ void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
 
 void add_config_file(CLI::App& root) {
   root.set_config("--config", "",
-                  "TOML or JSON file with options of the command, without dashes; flags win over "
-                  "it (Env:MINISGL_CONFIG)");
+                  "TOML or JSON file with the command's options, named without dashes in front; "
+                  "flags win over it (Env:MINISGL_CONFIG)");
   root.config_formatter(std::make_shared<TomlOrJson>(root));
   root.allow_config_extras(CLI::config_extras_mode::error);
 }

@@ -1,4 +1,6 @@
 // minisgl run: answers a prompt and leaves.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -34,6 +36,9 @@ struct RunOptions {
 std::string read_prompt(const RunOptions& options) {
   if (!options.prompt.empty()) return options.prompt;
   if (!options.prompt_file.empty()) return read_file(options.prompt_file);
+  if (::isatty(STDIN_FILENO) != 0) {
+    std::fprintf(stderr, "Type the prompt; Ctrl-D on a line of its own ends it.\n");
+  }
   std::string text(std::istreambuf_iterator<char>(std::cin), {});
   if (text.empty()) {
     throw_error(ErrorKind::kInvalidArgument,

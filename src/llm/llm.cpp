@@ -115,7 +115,7 @@ std::vector<Output> LLM::generate(const std::vector<Prompt>& prompts, const Samp
 }
 
 std::vector<Output> LLM::generate(const std::vector<Prompt>& prompts,
-                                  const std::vector<SamplingParams>& params,
+                                  std::span<const SamplingParams> params,
                                   const PieceCallback& on_piece) {
   if (params.size() != prompts.size()) {
     throw_error(ErrorKind::kInvalidArgument, "{} prompts, but sampling parameters for {}",

@@ -308,7 +308,11 @@ HttpResponse with_retries(const std::function<HttpResponse()>& request, const st
                   what, problem, failures);
     }
     const int64_t doubled = int64_t{retry.delay_ms} << std::min(failures - 1, 10);
-    pause_ms(std::max(least_pause_ms, static_cast<int>(std::min(doubled, kMaxDelayMs))), cancelled);
+    const int ms = std::max(least_pause_ms, static_cast<int>(std::min(doubled, kMaxDelayMs)));
+    if (retry.on_retry) {
+      retry.on_retry(fmt::format("{}: {}; trying again in {} s", what, problem, (ms + 999) / 1000));
+    }
+    pause_ms(ms, cancelled);
   }
 }
 

@@ -13,6 +13,7 @@ namespace minisgl {
 struct RetryOptions {
   int max_retries = 5;  // in a row without a new byte
   int delay_ms = 1000;  // before the first; doubles up to 30 s. Retry-After of a server counts too
+  std::function<void(const std::string& line)> on_retry = {};  // may be empty; before each pause
 };
 
 struct DownloadJob {

@@ -116,6 +116,7 @@ HubOptions with_guarded_callbacks(HubOptions options) {
       const std::lock_guard lock(*mutex);
       inner(line);
     };
+    options.retry.on_retry = options.on_message;
   }
   return options;
 }

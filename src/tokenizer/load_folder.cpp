@@ -108,7 +108,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const Logger&
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
     if (file_exists(given / name)) return load_file(given / name, Given::kFolder, log);
   }
-  throw_error(ErrorKind::kNotFound, "{}: neither tokenizer.json nor tokenizer.model is there",
+  throw_error(ErrorKind::kNotFound,
+              "{}: neither tokenizer.json nor tokenizer.model is there; name another model's "
+              "folder or file with --tokenizer",
               path);
 }
 

@@ -4,6 +4,13 @@
 #include <minisgl/version.h>
 
 #include <cstdio>
+#include <vector>
+
+// The README's example, which must compile.
+std::vector<minisgl::Output> complete(minisgl::LLM& llm) {
+  auto outputs = llm.generate({"The capital of France is"}, {.max_tokens = 16});
+  return outputs;
+}
 
 int main() {
   try {
