@@ -47,6 +47,11 @@ struct LLMOptions {
   std::string admission = "optimistic";  // or "reserve"
   bool disable_overlap = false;
   uint64_t seed = 42;  // of requests that bring none
+  // Longest time between two tokens of a running answer, kept by cutting prompts that are computed
+  // beside it into chunks whose steps, as measured, take less. 0: none.
+  int64_t max_token_gap_ms = 0;
+  std::string record_file{};  // requests and decisions, for `minisgl replay`; empty: none
+  std::string trace_file{};   // written for chrome://tracing or ui.perfetto.dev; empty: none
 };
 
 struct ChatMessage {

@@ -12,5 +12,7 @@ void add_pull_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_verify_command(CLI::App& app);
+void add_replay_command(CLI::App& app);
 
 }  // namespace minisgl

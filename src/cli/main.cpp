@@ -39,6 +39,9 @@ int main(int argc, char** argv) {
   minisgl::add_pull_command(app);
   minisgl::add_inspect_command(app);
   minisgl::add_tokenize_command(app);
+  minisgl::add_bench_command(app);
+  minisgl::add_verify_command(app);
+  minisgl::add_replay_command(app);
   minisgl::add_config_file(app);
   try {
     app.parse(minisgl::reversed_arguments(argc, argv));

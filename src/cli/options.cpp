@@ -145,6 +145,16 @@ void add_engine_options(CLI::App& app, LLMOptions& options) {
   flag(app, "--disable-overlap", options.disable_overlap,
        "Do not prepare a step while another one runs")
       ->group(kEngine);
+  option(app, "--max-token-gap-ms", options.max_token_gap_ms,
+         "Cuts prompts so that running answers wait no longer for a token; 0: no bound")
+      ->check(CLI::Range(0, 3'600'000))
+      ->group(kEngine);
+  option(app, "--record", options.record_file,
+         "File for requests and scheduling decisions, which `minisgl replay` plays again")
+      ->group(kEngine);
+  option(app, "--trace", options.trace_file,
+         "File for chrome://tracing or ui.perfetto.dev: scheduler, computation, each request")
+      ->group(kEngine);
   option(app, "--engine-seed", options.seed, "Seed of requests that bring none (--seed)")
       ->group(kEngine);
 }

@@ -5,6 +5,7 @@
 
 #include "attention/registry.h"
 #include "loader/open.h"
+#include "utils/env.h"
 #include "utils/math.h"
 #include "utils/random.h"
 #include "utils/system.h"
@@ -35,6 +36,9 @@ Engine::Engine(const EngineConfig& config, const LoadProgress& progress) : confi
   device_ = open_device(config_.device, *threads_, config_.isa);
   kernels_ = device_.kernels.get();
   config_.device = device_.name;
+  if (config_.isa == "auto" && kernels_->device().is_cpu()) {
+    config_.isa = env_string("MINISGL_ISA").value_or(available_isas().front());
+  }
   validate_attention_backend(config_.attention_backend, device_.attention);
   load_model(progress);
 

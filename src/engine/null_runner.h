@@ -17,7 +17,7 @@ class NullRunner final : public StepRunner {
   TensorView page_table() const override { return page_table_; }
   TensorView token_pool() const override { return token_pool_; }
   void prepare(Step& step) override;
-  void launch(Step&) override {}
+  void launch(Step& step) override;
   void wait(Step&) override {}
 
  private:

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "llm/answer.h"
 #include "llm/options.h"
+#include "llm/recording.h"
 #include "loader/hub.h"
 #include "scheduler/scheduler.h"
 #include "tokenizer/chat_template/chat_template.h"
@@ -43,6 +44,7 @@ struct LLM::Impl {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
+  std::unique_ptr<Recorder> recorder;  // outlives the scheduler
   std::unique_ptr<Scheduler> scheduler;
   std::vector<int32_t> eos_token_ids;
   int64_t next_uid = 0;
@@ -64,6 +66,11 @@ LLM::LLM(const LLMOptions& options, const LoadCallback& on_load) : impl_(new Imp
   }
   impl_->eos_token_ids = end_of_text_ids(impl_->engine->generation_config(), *impl_->tokenizer);
   impl_->scheduler = std::make_unique<Scheduler>(*impl_->engine, scheduling);
+  if (!options.record_file.empty()) {
+    impl_->recorder = std::make_unique<Recorder>(options.record_file,
+                                                 recording_setup(options, impl_->engine->config()));
+    impl_->scheduler->record_to(impl_->recorder.get());
+  }
 }
 
 LLM::~LLM() = default;

@@ -52,6 +52,8 @@ SchedulerConfig scheduler_config(const LLMOptions& options) {
       {{"optimistic", AdmissionPolicy::kOptimistic}, {"reserve", AdmissionPolicy::kReserve}});
   config.cache_type = options.cache_type;
   config.overlap = !options.disable_overlap;
+  config.max_token_gap_ms = options.max_token_gap_ms;
+  config.trace_file = options.trace_file;
   return config;
 }
 

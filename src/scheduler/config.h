@@ -23,6 +23,8 @@ struct SchedulerConfig {
   bool overlap = true;               // prepare the next step while one runs
   int64_t aging_steps = 64;          // steps of waiting that count as one level of priority
   int64_t max_waiting = 0;           // requests in the queue; 0: no limit
+  int64_t max_token_gap_ms = 0;      // between a stream's tokens; bounds prompts' chunks. 0: none
+  std::string trace_file{};          // see trace.h; empty: none
 };
 
 }  // namespace minisgl

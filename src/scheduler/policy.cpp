@@ -49,6 +49,7 @@ void Policy::plan(SequenceQueues& queues, std::vector<Sequence*>& plan) {
   budget_ = limits_.max_prefill_tokens;
   if (config_.schedule == SchedulePolicy::kMixed) {
     add_decodes(queues, plan);
+    if (step_limit_ > 0 && !plan.empty()) budget_ = std::min(budget_, step_limit_);
     budget_ = std::max<int64_t>(1, budget_ - static_cast<int64_t>(plan.size()));
     continue_prefills(queues, plan);
     admit(queues, plan);

@@ -32,6 +32,9 @@ class Policy {
   // marks `retracting` give their pages back once no launched step mentions them.
   void plan(SequenceQueues& queues, std::vector<Sequence*>& plan);
 
+  // From now on, of a step that running streams wait for: its tokens, at least one of a prompt.
+  void limit_tokens(int64_t tokens) { step_limit_ = tokens; }
+
   // Pages that one request may need at most: those of all tokens but the last.
   int64_t most_pages(const Sequence& sequence) const;
   uint64_t num_steps() const { return steps_; }
@@ -62,8 +65,9 @@ class Policy {
   StepRunner::Limits limits_;
   TableManager& table_;
   CacheManager& cache_;
-  int64_t budget_ = 0;  // tokens of prefill that this step still takes
-  uint64_t steps_ = 0;  // the clock of aging
+  int64_t step_limit_ = 0;  // 0: none
+  int64_t budget_ = 0;      // tokens of prefill that this step still takes
+  uint64_t steps_ = 0;      // the clock of aging
   uint64_t admissions_ = 0;
   int64_t num_retracted_ = 0;
   double expected_share_ = kInitialShare;  // of max_tokens that a request is expected to use

@@ -48,6 +48,14 @@ Scheduler::Scheduler(StepRunner& runner, const SchedulerConfig& config)
              make_prefix_cache(config.cache_type, limits_.page_size)),
       policy_(config, limits_, table_, cache_) {
   require(config.aging_steps >= 1, "aging_steps must be at least 1", config.aging_steps);
+  require(config.max_token_gap_ms >= 0, "--max-token-gap-ms must not be negative",
+          config.max_token_gap_ms);
+  if (config.max_token_gap_ms > 0 && config.schedule != SchedulePolicy::kMixed) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "--max-token-gap-ms needs --schedule mixed: otherwise streams wait for whole "
+                "prompts");
+  }
+  if (!config.trace_file.empty()) trace_.emplace(config.trace_file);
 }
 
 Scheduler::~Scheduler() {
@@ -90,6 +98,7 @@ void Scheduler::check_request(const GenerateRequest& request) const {
 
 void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
   ++counters_.submitted;
+  if (recorder_) recorder_->submitted(request);
   try {
     check_request(request);
   } catch (const Error& error) {
@@ -121,15 +130,34 @@ void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
   sequence->arrival = ++arrivals_;
   sequence->queued_at = policy_.num_steps();
   queues_.waiting.push_back(sequence.get());
+  if (trace_) trace_->request_is(req.uid, "waiting");
   sequences_.emplace(req.uid, std::move(sequence));
 }
 
 void Scheduler::abort(int64_t uid, std::vector<Reply>& replies) {
   const auto found = sequences_.find(uid);
   if (found == sequences_.end() || found->second->state == SequenceState::kFinished) return;
+  if (recorder_) recorder_->aborted(uid);
   end_sequence(*found->second, {.reason = FinishReason::kAbort, .rule = EndRule::kAborted},
                replies);
   settle();
+}
+
+void Scheduler::time_out(int64_t uid, std::vector<Reply>& replies) {
+  const auto found = sequences_.find(uid);
+  if (found == sequences_.end() || found->second->state == SequenceState::kFinished) return;
+  end_by_deadline(*found->second, replies);
+  settle();
+}
+
+void Scheduler::end_by_deadline(Sequence& sequence, std::vector<Reply>& replies) {
+  if (recorder_) recorder_->timed_out(sequence.req.uid);
+  end_sequence(sequence, {.reason = FinishReason::kTimeout, .rule = EndRule::kDeadline}, replies);
+}
+
+int64_t Scheduler::flush_cache() {
+  if (recorder_) recorder_->flushed();
+  return cache_.flush();
 }
 
 void Scheduler::expire(std::vector<Reply>& replies) {
@@ -138,8 +166,7 @@ void Scheduler::expire(std::vector<Reply>& replies) {
   for (const auto& [uid, sequence] : sequences_) {
     if (sequence->state != SequenceState::kFinished && sequence->deadline &&
         *sequence->deadline <= now) {
-      end_sequence(*sequence, {.reason = FinishReason::kTimeout, .rule = EndRule::kDeadline},
-                   replies);
+      end_by_deadline(*sequence, replies);
     }
   }
 }
@@ -151,6 +178,9 @@ bool Scheduler::step(std::vector<Reply>& replies) {
   Launched& running = steps_[next_step_ ^ 1];
   MINISGL_CHECK(!next.active);
   const Clock::time_point begin = Clock::now();
+  if (config_.max_token_gap_ms > 0) {
+    limit_tokens(cost_.tokens_within(static_cast<double>(config_.max_token_gap_ms)));
+  }
   policy_.plan(queues_, next.sequences);
   if (!next.sequences.empty()) {
     launch(next, begin);
@@ -159,7 +189,16 @@ bool Scheduler::step(std::vector<Reply>& replies) {
   if (running.active) finish_step(running, replies);
   if (!config_.overlap && next.active) finish_step(next, replies);
   settle();
+  if (recorder_) recorder_->end_turn();
+  if (trace_) trace_->flush();
   return !is_idle();
+}
+
+void Scheduler::limit_tokens(int64_t tokens) {
+  if (tokens == token_limit_) return;
+  token_limit_ = tokens;
+  if (recorder_) recorder_->limited(tokens);
+  policy_.limit_tokens(tokens);
 }
 
 void Scheduler::launch(Launched& next, Clock::time_point begin) {
@@ -175,24 +214,29 @@ void Scheduler::launch(Launched& next, Clock::time_point begin) {
     if (sequence->state == SequenceState::kPrefill) {
       batch.phase = Phase::kPrefill;
       step.prefill_tokens += req.extend_len();
+      if (trace_) trace_->request_is(req.uid, "prefill");
       if (req.device_len == req.prefill_len) sequence->state = SequenceState::kDecode;
     } else {
       step.decode_tokens += req.extend_len();
     }
     batch.reqs.push_back(&req);
     next.end.push_back(req.device_len);
+    if (recorder_) recorder_->planned(req.uid, req.cached_len, req.device_len);
     ++sequence->in_flight;
   }
   ++counters_.steps;
   counters_.prompt_tokens_computed += step.prefill_tokens;
   runner_.prepare(next.step);
-  step.schedule_us = us_between(begin, Clock::now());
+  const Clock::time_point end = Clock::now();
+  step.schedule_us = us_between(begin, end);
+  if (trace_) trace_->planned(step, begin, end);
   runner_.launch(next.step);
   next.active = true;
 }
 
 void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
   done.active = false;
+  const Clock::time_point begin = Clock::now();
   for (Sequence* sequence : done.sequences) --sequence->in_flight;
   try {
     runner_.wait(done.step);
@@ -206,7 +250,11 @@ void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
     }
     return;
   }
-  history_.at(done.number).compute_us = us_between(done.step.began, done.step.ended);
+  const Clock::time_point wait_end = Clock::now();
+  StepSnapshot& step = history_.at(done.number);
+  step.compute_us = us_between(done.step.began, done.step.ended);
+  cost_.observe(step.prefill_tokens + step.decode_tokens, step.compute_us / 1000.0);
+  if (trace_) trace_->computed(step, done.step.began, done.step.ended);
   for (size_t i = 0; i < done.sequences.size(); ++i) {
     Sequence& sequence = *done.sequences[i];
     if (sequence.state == SequenceState::kFinished) continue;
@@ -216,6 +264,7 @@ void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
     const int32_t token = done.step.next_tokens[i];
     if (token >= 0) receive_token(sequence, token, replies);
   }
+  if (trace_) trace_->received(done.number, begin, wait_end, Clock::now());
 }
 
 void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies) {
@@ -223,6 +272,8 @@ void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Rep
   req.input_ids.push_back(token);
   ++sequence.generated;
   ++counters_.tokens_generated;
+  if (recorder_) recorder_->received(req.uid, token);
+  if (trace_) trace_->request_is(req.uid, "decode");
   const SamplingParams& params = req.sampling_params;
   const bool is_eos = !params.ignore_eos && contains(sequence.eos_token_ids, token);
   const bool stops = is_eos || contains(params.stop_token_ids, token);
@@ -258,6 +309,7 @@ void Scheduler::end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>
   sequence.state = SequenceState::kFinished;
   reply.uid = sequence.req.uid;
   reply.finished = true;
+  if (trace_) trace_->request_ended(reply.uid, end_rule_name(reply.rule));
   reply.prompt_tokens = sequence.req.prompt_len;
   reply.cached_tokens = sequence.cached_tokens;
   reply.completion_tokens = sequence.generated;
@@ -304,6 +356,7 @@ void Scheduler::requeue(Sequence& sequence) {
   sequence.retracting = false;
   sequence.state = SequenceState::kWaiting;
   sequence.wait_reason = WaitReason::kPages;
+  if (trace_) trace_->request_is(req.uid, "waiting");
   req.prefill_len = static_cast<int64_t>(req.input_ids.size());
   req.cached_len = 0;
   req.device_len = 0;

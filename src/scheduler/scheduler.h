@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,10 +13,13 @@
 #include "scheduler/cache_manager.h"
 #include "scheduler/config.h"
 #include "scheduler/policy.h"
+#include "scheduler/recorder.h"
 #include "scheduler/sequence.h"
 #include "scheduler/snapshot.h"
+#include "scheduler/step_cost.h"
 #include "scheduler/step_history.h"
 #include "scheduler/table.h"
+#include "scheduler/trace.h"
 
 namespace minisgl {
 
@@ -34,6 +38,12 @@ class Scheduler {
   void submit(GenerateRequest request, std::vector<Reply>& replies);
   // Unknown or ended requests are ignored.
   void abort(int64_t uid, std::vector<Reply>& replies);
+  // As if its deadline had passed: for a replay.
+  void time_out(int64_t uid, std::vector<Reply>& replies);
+  // Tokens of a step that running streams wait for; set by max_token_gap_ms, or by a replay.
+  void limit_tokens(int64_t tokens);
+  // From now on everything is told to `recorder`, which outlives this or is taken off with nullptr.
+  void record_to(Recorder* recorder) { recorder_ = recorder; }
   // One turn of the loop; replies are appended. False: nothing is left to do.
   bool step(std::vector<Reply>& replies);
   bool is_idle() const { return sequences_.empty(); }
@@ -46,7 +56,7 @@ class Scheduler {
   // Prompt tokens computed since the start (not those found in the cache).
   int64_t computed_prompt_tokens() const { return counters_.prompt_tokens_computed; }
   // Everything that no request uses leaves the prefix cache; the number of pages freed.
-  int64_t flush_cache() { return cache_.flush(); }
+  int64_t flush_cache();
   // A consistent view of it all, between two steps.
   SchedulerSnapshot snapshot(SnapshotDetail detail) const;
   // Error (internal): the first invariant that does not hold.
@@ -68,6 +78,7 @@ class Scheduler {
   void receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies);
   void end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>& replies);
   void expire(std::vector<Reply>& replies);
+  void end_by_deadline(Sequence& sequence, std::vector<Reply>& replies);
   void settle();
   void leave(Sequence& sequence);
   void requeue(Sequence& sequence);
@@ -89,6 +100,10 @@ class Scheduler {
   int64_t num_deadlines_ = 0;
   SchedulerCounters counters_;
   StepHistory history_;
+  std::optional<Trace> trace_;
+  Recorder* recorder_ = nullptr;
+  StepCost cost_;
+  int64_t token_limit_ = 0;
 };
 
 }  // namespace minisgl
