@@ -62,7 +62,7 @@ cudaError_t argmax(int32_t* ids, Rows logits, void* scratch, cudaStream_t stream
 // out[i] = in[i], another float type
 cudaError_t convert(Rows out, Rows in, cudaStream_t stream);
 
-// y = x W^T + bias for up to 8 rows of 16-bit floats. w: [n, k] dense; bias: [n] float32 or null;
+// y = x W^T + bias for one or two rows of 16-bit floats. w: [n, k] dense; bias: [n] float32 or null;
 // y is of x's type or float32. Strides in elements.
 struct GemvCall {
   void* y = nullptr;
