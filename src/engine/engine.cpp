@@ -1,12 +1,15 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "attention/registry.h"
 #include "loader/open.h"
 #include "utils/env.h"
+#include "utils/error.h"
 #include "utils/math.h"
+#include "utils/progress.h"
 #include "utils/random.h"
 #include "utils/system.h"
 
@@ -98,17 +101,19 @@ void Engine::load_model(const LoadProgress& progress) {
 }
 
 void Engine::resolve_limits() {
-  const auto positive = [](const char* flag, int64_t value) {
-    if (value < 1) {
-      throw_error(ErrorKind::kInvalidArgument, "{} is {}, expected 1 or more", flag, value);
+  // Tables are sized by these: bounded, so that no product of sizes leaves 64 bits.
+  constexpr int64_t kMax = int64_t{1} << 20;
+  const auto positive = [](const char* flag, int64_t value, int64_t max) {
+    if (value < 1 || value > max) {
+      throw_error(ErrorKind::kInvalidArgument, "{} is {}, expected 1 to {}", flag, value, max);
     }
   };
-  positive("--max-running-requests", config_.max_running_requests);
+  positive("--max-running-requests", config_.max_running_requests, kMax);
   if (config_.max_prefill_tokens == 0) {
     config_.max_prefill_tokens = kernels_->device().is_cpu() ? 512 : 8192;
   }
-  positive("--max-prefill-length", config_.max_prefill_tokens);
-  positive("--page-size", config_.page_size);
+  positive("--max-prefill-length", config_.max_prefill_tokens, kMax);
+  positive("--page-size", config_.page_size, std::numeric_limits<int32_t>::max());
   if (config_.num_pages < 0 || config_.max_seq_len < 0 || config_.graph_max_bs < 0) {
     throw_error(ErrorKind::kInvalidArgument,
                 "--num-pages, --max-seq-len and --cuda-graph-max-bs must not be negative");
@@ -124,6 +129,16 @@ void Engine::resolve_limits() {
                 config_.max_seq_len, context);
   }
   if (config_.max_seq_len == 0) config_.max_seq_len = context;
+  // A checkpoint may claim any context; its rotary table must leave room for the rest.
+  const int64_t row_bytes = 4 * model_config_.head_dim;
+  const int64_t most = device_.usable_bytes / 2 / row_bytes;
+  if (config_.max_seq_len > most) {
+    throw_error(ErrorKind::kResource,
+                "a context of {} tokens needs more than half of the {} usable for its positions "
+                "alone; give --max-seq-len of {} or less",
+                config_.max_seq_len, format_bytes(static_cast<uint64_t>(device_.usable_bytes)),
+                most);
+  }
 }
 
 void Engine::allocate_tables() {

@@ -27,7 +27,7 @@ MemoryPlan plan_memory(const EngineConfig& config, const KVPoolConfig& pool, int
   } else {
     const int64_t room = is_cpu ? std::min(budget, kCpuPoolBytes) : budget;
     const int64_t useful = config.max_running_requests * pages_a_sequence;
-    plan.num_pages = std::min(room / page_bytes - 1, useful);  // - 1: the dummy page
+    plan.num_pages = std::clamp<int64_t>(room / page_bytes - 1, 0, useful);  // - 1: the dummy page
   }
   plan.pool_bytes = (plan.num_pages + 1) * page_bytes;
   if (plan.num_pages < 1 || plan.pool_bytes > usable_bytes) {

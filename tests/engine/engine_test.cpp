@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "engine/golden_model.h"
 #include "utils/files.h"
@@ -43,6 +44,10 @@ TEST(Engine, RefusesWhatItCannotDoAndSaysWhatItCan) {
   refused([](EngineConfig& c) { c.dtype = "int3"; }, kInvalidArgument, "bfloat16");
   refused([](EngineConfig& c) { c.page_size = 0; }, kInvalidArgument, "--page-size is 0");
   refused([](EngineConfig& c) { c.max_running_requests = -1; }, kInvalidArgument, "-1");
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  refused([=](EngineConfig& c) { c.max_running_requests = huge; }, kInvalidArgument, "1 to");
+  refused([=](EngineConfig& c) { c.max_prefill_tokens = huge; }, kInvalidArgument, "1 to");
+  refused([=](EngineConfig& c) { c.page_size = huge; }, kInvalidArgument, "1 to");
   refused([](EngineConfig& c) { c.max_seq_len = 100000; }, kInvalidArgument, "512");
   refused([](EngineConfig& c) { c.memory_ratio = 1.5; }, kInvalidArgument, "1.5");
   refused([](EngineConfig& c) { c.attention_backend = "flash"; }, kInvalidArgument, "reference");
@@ -70,6 +75,25 @@ TEST(Engine, DummyWeightsNeedNothingButAConfig) {
   EXPECT_EQ(generate_greedy(engine, {}, {{1, 2, 3}}, 5).front().size(), 5u);
   EXPECT_EQ(generate_greedy(engine, {}, {{1, 2, 3}}, 5),
             generate_greedy(engine, {}, {{1, 2, 3}}, 5));
+}
+
+TEST(Engine, AContextThatCannotFitInMemoryIsRefusedBeforeAnythingIsAllocated) {
+  const std::string dir = ::testing::TempDir() + "/endless_context";
+  std::filesystem::create_directories(dir);
+  std::string json = read_file(open_golden("models/qwen3").model() + "/config.json");
+  const auto set = [&json](const std::string& field, const std::string& value) {
+    const size_t begin = json.find(':', json.find('"' + field + '"')) + 1;
+    json.replace(begin, json.find_first_of(",}", begin) - begin, value);
+  };
+  set("max_position_embeddings", "1073741824");
+  set("head_dim", "256");  // 1 TiB of positions: more than half of any machine's memory
+  write_file(dir + "/config.json", json);
+  EngineConfig config = small_engine();
+  config.model_path = dir;
+  config.dummy_weight = true;
+  expect_refused(config, ErrorKind::kResource, "--max-seq-len");
+  config.max_seq_len = 64;
+  EXPECT_EQ(Engine(config).limits().max_seq_len, 64);
 }
 
 TEST(GraphBatchSizes, AreOneTwoFourThenEveryEighth) {
