@@ -1,5 +1,6 @@
 // minisgl: one program, a subcommand a job.
 #include <cstdio>
+#include <iostream>
 #include <new>
 #include <string>
 #include <string_view>
@@ -25,6 +26,16 @@ std::string explain(const CLI::App* app, const CLI::Error& error) {
   return "minisgl: " + problem + "\nSee " + command + " --help.\n";
 }
 
+// An answer that was lost (disk full, standard output closed) must not look like a success.
+void check_output_written() {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
+    minisgl::throw_error(minisgl::ErrorKind::kResource,
+                         "the answer could not be written to standard output; is it closed, or "
+                         "the disk full?");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +56,7 @@ int main(int argc, char** argv) {
   minisgl::add_config_file(app);
   try {
     app.parse(minisgl::reversed_arguments(argc, argv));
+    check_output_written();
     return 0;
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.

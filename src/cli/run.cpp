@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -33,13 +32,30 @@ struct RunOptions {
   bool quiet = false;
 };
 
+// More than any context holds; an endless stream must not take all memory.
+constexpr size_t kMaxPromptBytes = size_t{1} << 28;
+
+std::string read_standard_input() {
+  std::string text;
+  char buffer[1 << 16];
+  while (std::cin.read(buffer, sizeof buffer), std::cin.gcount() > 0) {
+    text.append(buffer, static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > kMaxPromptBytes) {
+      throw_error(ErrorKind::kInvalidArgument,
+                  "standard input is larger than the {} bytes expected of a prompt",
+                  kMaxPromptBytes);
+    }
+  }
+  return text;
+}
+
 std::string read_prompt(const RunOptions& options) {
   if (!options.prompt.empty()) return options.prompt;
-  if (!options.prompt_file.empty()) return read_file(options.prompt_file);
+  if (!options.prompt_file.empty()) return read_file(options.prompt_file, kMaxPromptBytes);
   if (::isatty(STDIN_FILENO) != 0) {
     std::fprintf(stderr, "Type the prompt; Ctrl-D on a line of its own ends it.\n");
   }
-  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  std::string text = read_standard_input();
   if (text.empty()) {
     throw_error(ErrorKind::kInvalidArgument,
                 "no prompt: give one with -p TEXT, -f FILE or on standard input");

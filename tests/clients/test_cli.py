@@ -98,6 +98,26 @@ def test_errors_are_one_clear_line_and_an_exit_code(arguments, code, message):
     assert time.monotonic() - begin < 20
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+def test_an_answer_that_cannot_be_written_is_an_error():
+    for redirection in (">/dev/full", ">&-"):
+        command = f'"$0" run -m "$1" -q -n 2 -p x {redirection}'
+        done = subprocess.run(
+            ["sh", "-c", command, MINISGL, MODEL], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 6, (redirection, done.stderr)
+        assert "standard output" in done.stderr
+
+
+def test_an_endless_prompt_is_refused():
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run(
+            [MINISGL, "run", "-m", MODEL, "-q"], stdin=endless, capture_output=True, timeout=120
+        )
+    assert done.returncode == 2
+    assert b"standard input is larger" in done.stderr
+
+
 def test_cut_off_models_are_refused(tmp_path):
     whole = Path(MODEL).read_bytes()
     for length in (0, 3, 100, 20_000, len(whole) // 2, len(whole) - 1):
