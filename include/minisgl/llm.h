@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "minisgl/error.h"
+#include "minisgl/logprobs.h"
 #include "minisgl/sampling_params.h"
 
 namespace minisgl {
@@ -69,17 +70,25 @@ struct Output {
   // Which rule ended it: "end_of_text", "stop_token", "stop_string", "max_tokens", "context_full",
   // "aborted".
   std::string finish_rule;
+  // What the prompt cost. Of several samples of a prompt the first alone counts it.
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache
   // Why not more, unless a stop string or the caller ended it: so many tokens agreed with the
-  // cache, then came "complete", "page border", "differs", "not cached" or "cache off".
+  // cache, then came "complete", "page border", "differs", "not cached", "cache off" or "prompt
+  // logprobs" (which need every position computed).
   int64_t prefix_agreeing_tokens = 0;
   std::string prefix_stop;
+  // Where SamplingParams asks: one for each of token_ids …
+  std::vector<PositionLogprobs> logprobs{};
+  double cumulative_logprob = 0.0;  // … and the sum over them;
+  // one for each token of the prompt but the first, which has none. Of several samples the first
+  // alone has them.
+  std::vector<PositionLogprobs> prompt_logprobs{};
 };
 
 // A piece of an answer as it comes: whole UTF-8 characters, never taken back.
 struct Piece {
-  size_t index = 0;       // of the prompt
+  size_t index = 0;       // of the output: prompt * n + sample where all prompts have the same n
   std::string_view text;  // may be empty while characters or a stop string are pending
   int32_t token = -1;
 };
@@ -96,15 +105,15 @@ class LLM {
   LLM(LLM&&) noexcept;
   LLM& operator=(LLM&&) noexcept;
 
-  // All prompts at once, batched; outputs in their order. The parameters are all prompts', or one
-  // element a prompt. Thread-safe: calls take turns.
+  // All prompts at once, batched; outputs in their order, n of them for each prompt. The parameters
+  // are all prompts', or one element a prompt. Thread-safe: calls take turns.
   // Errors: kInvalidArgument when a prompt or the parameters cannot be served, with the numbers.
   std::vector<Output> generate(const std::vector<Prompt>& prompts, const SamplingParams& params,
                                const PieceCallback& on_piece = {});
   std::vector<Output> generate(const std::vector<Prompt>& prompts,
                                std::span<const SamplingParams> params,
                                const PieceCallback& on_piece = {});
-  // One answer to a conversation, through the model's chat template.
+  // One answer to a conversation, through the model's chat template; n must be 1.
   Output chat(const std::vector<ChatMessage>& messages, const SamplingParams& params,
               const PieceCallback& on_piece = {});
 

@@ -101,13 +101,7 @@ void chat(const ChatOptions& options, bool sampling_given) {
   const std::unique_ptr<LLM> llm = load_llm(options.llm);
   std::fprintf(stderr, "%s\n", llm->description().c_str());
   SamplingParams params = options.sampling.params;
-  if (!sampling_given) {
-    const SamplingParams recommended = llm->recommended_sampling();
-    params.temperature = recommended.temperature;
-    params.top_k = recommended.top_k;
-    params.top_p = recommended.top_p;
-    params.min_p = recommended.min_p;
-  }
+  if (!sampling_given) take_recommended(params, llm->recommended_sampling());
   std::signal(SIGINT, [](int) { interrupted = 1; });
   Chat(*llm, params, options.system).loop();
 }

@@ -36,6 +36,18 @@ constexpr const char* kModel = "Model";
 constexpr const char* kEngine = "Engine";
 constexpr const char* kSampling = "Sampling";
 
+// "ID=BIAS"; ranges are checked with the request.
+LogitBias parse_bias(const std::string& text) {
+  LogitBias bias;
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos ||
+      !CLI::detail::lexical_cast(text.substr(0, equals), bias.token) ||
+      !CLI::detail::lexical_cast(text.substr(equals + 1), bias.bias)) {
+    throw CLI::ValidationError("--logit-bias", "expected ID=BIAS, found '" + text + "'");
+  }
+  return bias;
+}
+
 // Config files: a JSON object where the text begins with one, TOML otherwise. Keys outside a
 // section belong to the command that was chosen.
 class TomlOrJson : public CLI::ConfigTOML {
@@ -170,11 +182,48 @@ void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
       ->group(kSampling);
   option(app, "--min-p", params.min_p, "Drop tokens below this share of the most likely one's")
       ->group(kSampling);
+  option(app, "--repetition-penalty", params.repetition_penalty,
+         "Divides the logits of tokens that prompt or answer have; 1: off")
+      ->group(kSampling);
+  option(app, "--frequency-penalty", params.frequency_penalty,
+         "Taken off a token's logit for each time that the answer has it")
+      ->group(kSampling);
+  option(app, "--presence-penalty", params.presence_penalty,
+         "Taken off a token's logit if the answer has it at all")
+      ->group(kSampling);
+  app.add_option_function<std::vector<std::string>>(
+         "--logit-bias",
+         [&params](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) params.logit_bias.push_back(parse_bias(text));
+         },
+         "ID=BIAS, added to that token's logit; may be given several times")
+      ->envname("MINISGL_LOGIT_BIAS");
   app.add_option("--seed", params.seed, "The same seed draws the same tokens")
       ->envname("MINISGL_SEED");
   app.add_option("--stop", params.stop, "Text that ends the answer; may be given several times")
       ->envname("MINISGL_STOP");
+  app.add_option("--stop-token-ids", params.stop_token_ids, "Token ids that end the answer")
+      ->envname("MINISGL_STOP_TOKEN_IDS");
+  flag(app, "--include-stop", params.include_stop, "The stop text is part of the answer");
+  option(app, "--min-tokens", params.min_tokens, "No token ends the answer before so many");
   flag(app, "--ignore-eos", params.ignore_eos, "Go on past the model's end-of-text tokens");
+}
+
+void add_report_options(CLI::App& app, SamplingParams& params) {
+  option(app, "--samples", params.n, "Answers to the prompt, each drawn with a seed of its own");
+  app.add_option("--logprobs", params.logprobs,
+                 "Print each token's log-probability and the N most likely ones, as JSON lines")
+      ->envname("MINISGL_LOGPROBS");
+  app.add_option("--prompt-logprobs", params.prompt_logprobs, "The same of the prompt's tokens")
+      ->envname("MINISGL_PROMPT_LOGPROBS");
+}
+
+void take_recommended(SamplingParams& params, const SamplingParams& recommended) {
+  params.temperature = recommended.temperature;
+  params.top_k = recommended.top_k;
+  params.top_p = recommended.top_p;
+  params.min_p = recommended.min_p;
+  params.repetition_penalty = recommended.repetition_penalty;
 }
 
 void add_config_file(CLI::App& root) {

@@ -18,8 +18,12 @@ struct SamplingFlags {
 void add_model_options(CLI::App& app, LLMOptions& options);
 // Everything about loading and scheduling.
 void add_engine_options(CLI::App& app, LLMOptions& options);
-// --temperature, --top-k, …
+// --temperature, --top-k, … : of one answer
 void add_sampling_options(CLI::App& app, SamplingFlags& flags);
+// --samples, --logprobs, --prompt-logprobs: how many answers, and what is reported of them
+void add_report_options(CLI::App& app, SamplingParams& params);
+// What nobody asked for otherwise on the command line: the makers' recommendation.
+void take_recommended(SamplingParams& params, const SamplingParams& recommended);
 // --config FILE, for all commands: TOML (key = value) or a JSON object. Flags win over it, and it
 // wins over the environment. An unknown key is an error.
 void add_config_file(CLI::App& root);

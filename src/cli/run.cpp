@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "utils/error.h"
 #include "utils/files.h"
+#include "utils/json.h"
 
 namespace minisgl {
 namespace {
@@ -63,18 +64,36 @@ std::string read_prompt(const RunOptions& options) {
   return text;
 }
 
-void print_timings(const Output& output, SteadyClock::time_point start,
+Json logprob_json(const LLM& llm, const TokenLogprob& entry) {
+  return {{"token", entry.token}, {"text", llm.decode({entry.token})}, {"logprob", entry.logprob}};
+}
+
+// A line a token: {"of":"answer","token":5,"text":" a","logprob":-0.1,"top":[{…},…]}. A token may
+// be a part of a character: its text shows U+FFFD then.
+void print_logprobs(const LLM& llm, const char* of, const std::vector<PositionLogprobs>& all) {
+  for (const PositionLogprobs& position : all) {
+    Json line = logprob_json(llm, position.token);
+    line["of"] = of;
+    line["top"] = Json::array();
+    for (const TokenLogprob& entry : position.top) line["top"].push_back(logprob_json(llm, entry));
+    std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  }
+}
+
+void print_timings(const std::vector<Output>& outputs, SteadyClock::time_point start,
                    SteadyClock::time_point loaded, SteadyClock::time_point first,
                    SteadyClock::time_point end) {
   const double prefill = seconds_between(loaded, first), decode = seconds_between(first, end);
-  const auto generated = static_cast<double>(output.token_ids.size());
+  const Output& output = outputs.front();
+  size_t generated = 0;
+  for (const Output& each : outputs) generated += each.token_ids.size();
   std::fprintf(stderr,
                "\nload %.2f s | prompt %ld tokens, %.1f tok/s | answer %zu tokens, %.1f tok/s | "
                "first token %.2f s after start | ended by %s\n",
                seconds_between(start, loaded), output.prompt_tokens,
-               static_cast<double>(output.prompt_tokens) / prefill, output.token_ids.size(),
-               decode > 0 ? (generated - 1) / decode : 0.0, seconds_between(start, first),
-               output.finish_reason.c_str());
+               static_cast<double>(output.prompt_tokens) / prefill, generated,
+               decode > 0 ? (static_cast<double>(generated) - 1) / decode : 0.0,
+               seconds_between(start, first), output.finish_reason.c_str());
 }
 
 void run(const RunOptions& options, bool sampling_given) {
@@ -83,13 +102,7 @@ void run(const RunOptions& options, bool sampling_given) {
   const std::unique_ptr<LLM> llm = load_llm(options.llm);
   if (!options.quiet) std::fprintf(stderr, "%s\n", llm->description().c_str());
   SamplingParams params = options.sampling.params;
-  if (!sampling_given) {
-    const SamplingParams recommended = llm->recommended_sampling();
-    params.temperature = recommended.temperature;
-    params.top_k = recommended.top_k;
-    params.top_p = recommended.top_p;
-    params.min_p = recommended.min_p;
-  }
+  if (!sampling_given) take_recommended(params, llm->recommended_sampling());
 
   const SteadyClock::time_point loaded = SteadyClock::now();
   SteadyClock::time_point first = loaded;
@@ -97,20 +110,26 @@ void run(const RunOptions& options, bool sampling_given) {
   const auto on_piece = [&](const Piece& piece) {
     if (!begun) first = SteadyClock::now();
     begun = true;
+    if (params.n > 1) return true;  // they come at the same time: printed one after another
     std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
     std::fflush(stdout);
     return true;
   };
-  const Output output = options.chat
-                            ? llm->chat({{.role = "user", .content = prompt}}, params, on_piece)
-                            : llm->generate({Prompt(prompt)}, params, on_piece).front();
+  const std::vector<Output> outputs =
+      options.chat ? std::vector{llm->chat({{.role = "user", .content = prompt}}, params, on_piece)}
+                   : llm->generate({Prompt(prompt)}, params, on_piece);
   const SteadyClock::time_point end = SteadyClock::now();
-  std::printf("\n");
-  if (options.print_ids) {
-    for (const int32_t id : output.token_ids) std::printf("%d ", id);
+  for (const Output& output : outputs) {
+    if (outputs.size() > 1) std::fwrite(output.text.data(), 1, output.text.size(), stdout);
     std::printf("\n");
+    print_logprobs(*llm, "prompt", output.prompt_logprobs);
+    print_logprobs(*llm, "answer", output.logprobs);
+    if (options.print_ids) {
+      for (const int32_t id : output.token_ids) std::printf("%d ", id);
+      std::printf("\n");
+    }
   }
-  if (!options.quiet) print_timings(output, start, loaded, first, end);
+  if (!options.quiet) print_timings(outputs, start, loaded, first, end);
 }
 
 }  // namespace
@@ -128,6 +147,7 @@ void add_run_command(CLI::App& app) {
   add_model_options(*command, options->llm);
   add_engine_options(*command, options->llm);
   add_sampling_options(*command, options->sampling);
+  add_report_options(*command, options->sampling.params);
   command->callback([command, options] { run(*options, sampling_was_given(*command)); });
 }
 

@@ -25,10 +25,18 @@ struct Req {
   int64_t device_len = 0;
   int64_t max_device_len = 0;  // prompt + max_tokens
   SamplingParams sampling_params;
+  std::vector<int32_t> eos_token_ids;
+  // Of a request that wants prompt_logprobs: [0, scored_len) of the prompt are positions whose next
+  // token's log-probability is known; the last has none.
+  int64_t scored_len = 0;
 
   int64_t extend_len() const { return device_len - cached_len; }
   int64_t remain_len() const { return max_device_len - device_len; }
   bool can_decode() const { return remain_len() > 0; }
+  // Positions of the prompt are still to be computed for their log-probabilities, cached or not.
+  bool scores_prompt() const {
+    return sampling_params.prompt_logprobs && scored_len < prompt_len - 1;
+  }
 
   // At launch, before the sampled value is known: this step's tokens are in the pool from here on,
   // and the next step computes one more.

@@ -5,16 +5,20 @@
 #include <numeric>
 
 #include "attention/registry.h"
+#include "engine/logprobs.h"
+#include "engine/step_outputs.h"
 #include "loader/open.h"
 #include "utils/env.h"
 #include "utils/error.h"
 #include "utils/math.h"
 #include "utils/progress.h"
-#include "utils/random.h"
 #include "utils/system.h"
 
 namespace minisgl {
 namespace {
+
+// Rows of logits are long: a step that computes a prompt's log-probabilities takes fewer tokens.
+constexpr int64_t kMaxScoredTokens = 512;
 
 // A page-table row is cut into whole pages whatever the page size, and starts on a cache line.
 int64_t table_width(int64_t max_seq_len, int64_t page_size) {
@@ -77,6 +81,7 @@ StepRunner::Limits Engine::limits() const {
           .max_seq_len = config_.max_seq_len,
           .max_running_requests = config_.max_running_requests,
           .max_prefill_tokens = config_.max_prefill_tokens,
+          .max_scored_tokens = std::min(config_.max_prefill_tokens, kMaxScoredTokens),
           .vocab_size = model_config_.vocab_size};
 }
 
@@ -149,9 +154,9 @@ void Engine::allocate_tables() {
 
   // The widest step: a full prefill beside every running request.
   const int64_t tokens = config_.max_prefill_tokens + config_.max_running_requests;
-  const int64_t logit_rows = tokens;  // when every row's logits are asked for
-  const int64_t bytes = activation_bytes(model_config_, tokens, logit_rows) +
-                        4 * (2 * tokens + logit_rows) * model_config_.hidden_size;
+  max_logit_rows_ = config_.max_running_requests + limits().max_scored_tokens;
+  const int64_t bytes = activation_bytes(model_config_, tokens, max_logit_rows_) +
+                        4 * (2 * tokens + max_logit_rows_) * model_config_.hidden_size;
   const int64_t arena_shape[] = {bytes};
   arena_memory_ = kernels_->allocate(DType::kUInt8, arena_shape);
   arena_ = Arena(arena_memory_.view().raw(), bytes);
@@ -193,25 +198,13 @@ void Engine::prepare(Step& step) {
   batch.page_table = page_table_;
   attention_->prepare_metadata(batch);
 
-  batch.attn_metadata->last_indices(step.logit_rows, batch.padded_size());
-  step.samples.clear();
-  for (size_t i = 0; i < batch.size(); ++i) {
-    Req& req = *batch.reqs[i];
-    if (req.device_len >= req.prefill_len) {
-      const SamplingParams& params = req.sampling_params;
-      step.samples.push_back(
-          {.request = static_cast<int32_t>(i),
-           .logit_row = step.all_logits ? step.logit_rows[i] : static_cast<int32_t>(i),
-           .table_idx = req.table_idx,
-           .position = req.device_len,
-           .params = &params,
-           .seed = params.seed ? *params.seed
-                               : random_bits(config_.seed, static_cast<uint64_t>(req.uid))});
-    }
-    req.complete_one();
-  }
+  describe_outputs(step, batch.attn_metadata->cu_seqlens_q, config_.seed);
+  MINISGL_CHECK(static_cast<int64_t>(step.logit_rows.size()) <= max_logit_rows_,
+                "{} rows of logits in a step, there is room for {}", step.logit_rows.size(),
+                max_logit_rows_);
+  for (Req* req : batch.reqs) req->complete_one();
   // In a decode batch every row is a last row, in order.
-  const bool every_row = step.all_logits || step.logit_rows.size() == step.positions.size();
+  const bool every_row = step.logit_rows.size() == step.positions.size();
   batch.logit_rows = every_row ? TensorView() : TensorView::of<int32_t>(step.logit_rows);
 }
 
@@ -236,13 +229,15 @@ void Engine::forward(Step& step) {
   inputs_->upload(step);
   const bool use_graph = graphs_->can_use(batch) && !step.all_logits;
   const TensorView logits = use_graph ? graphs_->replay(batch) : run_model(batch);
-  const bool greedy = std::ranges::all_of(
-      step.samples, [](const SampleRow& row) { return row.params->is_greedy(); });
-  if (greedy && !step.all_logits && !logits.device().is_cpu()) {
+  const bool plain = std::ranges::all_of(step.samples, [](const SampleRow& row) {
+    return row.params->is_greedy() && !row.params->changes_logits();
+  });
+  if (plain && step.logprob_rows.empty() && !step.all_logits && !logits.device().is_cpu()) {
     take_most_likely(step, logits);
   } else {
     step.logits = outputs_->to_host(logits);
     sample(step);
+    score(step);
   }
 }
 
@@ -258,9 +253,29 @@ void Engine::sample(Step& step) {
   step.next_tokens.assign(step.batch.size(), -1);
   for (const SampleRow& row : step.samples) {
     const std::span<const float> logits = step.logits.select(row.logit_row).values<float>();
-    const int32_t token = sampler_.sample(logits, *row.params, row.seed, row.position);
+    const TensorView pool_row = token_pool_.view().select(row.table_idx);
+    const TokenHistory history = {
+        .tokens = pool_row.values<int32_t>().first(static_cast<size_t>(row.position)),
+        .prompt_len = row.prompt_len,
+        .eos_token_ids = row.eos_token_ids};
+    const int32_t token = sampler_.sample(logits, *row.params, row.seed, row.position, history);
     put_token(step, row, token);
   }
+}
+
+// A long prompt has many rows, and each is a pass over the vocabulary.
+void Engine::score(Step& step) {
+  if (step.logprob_rows.empty()) return;
+  const auto score_row = [this, &step](int64_t i) {
+    const LogprobRow& row = step.logprob_rows[static_cast<size_t>(i)];
+    const int32_t token =
+        row.of_prompt ? token_pool_.view().select(row.table_idx).data<int32_t>()[row.position]
+                      : step.next_tokens[static_cast<size_t>(row.request)];
+    report_logprobs(
+        step.logits.select(row.logit_row).values<float>(), token,
+        std::span(step.logprobs).subspan(row.first, static_cast<size_t>(1 + row.num_top)));
+  };
+  threads_->parallel_for(static_cast<int64_t>(step.logprob_rows.size()), score_row);
 }
 
 void Engine::put_token(Step& step, const SampleRow& row, int32_t token) {

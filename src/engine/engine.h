@@ -59,6 +59,7 @@ class Engine final : public StepRunner {
   TensorView run_model(Batch& batch);
   void take_most_likely(Step& step, TensorView logits);
   void sample(Step& step);
+  void score(Step& step);
   void put_token(Step& step, const SampleRow& row, int32_t token);
 
   EngineConfig config_;
@@ -78,6 +79,7 @@ class Engine final : public StepRunner {
   Req dummy_;
   Tensor arena_memory_;
   Arena arena_;
+  int64_t max_logit_rows_ = 0;  // that the arena has room for
   std::unique_ptr<DeviceInputs> inputs_;
   std::unique_ptr<DeviceOutputs> outputs_;
   std::unique_ptr<GraphRunner> graphs_;

@@ -18,9 +18,12 @@ int32_t argmax(std::span<const float> logits) {
 }
 
 Sampler::Sampler(int64_t vocab_size)
-    : probs_(static_cast<size_t>(vocab_size)), order_(static_cast<size_t>(vocab_size)) {}
+    : rules_(vocab_size),
+      probs_(static_cast<size_t>(vocab_size)),
+      order_(static_cast<size_t>(vocab_size)) {}
 
-void Sampler::softmax(std::span<const float> logits, double temperature) {
+// False: these logits are no distribution (all of them -inf or NaN, or one +inf).
+bool Sampler::softmax(std::span<const float> logits, double temperature) {
   const double largest = logits[static_cast<size_t>(argmax(logits))];
   double sum = 0.0;
   for (size_t i = 0; i < logits.size(); ++i) {
@@ -29,6 +32,7 @@ void Sampler::softmax(std::span<const float> logits, double temperature) {
     sum += probs_[i];
   }
   for (double& p : probs_) p /= sum;
+  return sum > 0.0;
 }
 
 // Zeroes what top_k, top_p and min_p drop. A heap gives the most likely first without a full sort.
@@ -61,10 +65,10 @@ void Sampler::keep_most_likely(const SamplingParams& params) {
 }
 
 int32_t Sampler::sample(std::span<const float> logits, const SamplingParams& params, uint64_t seed,
-                        int64_t position) {
+                        int64_t position, const TokenHistory& history) {
   MINISGL_CHECK(logits.size() == probs_.size());
-  if (params.is_greedy()) return argmax(logits);
-  softmax(logits, params.temperature);
+  logits = rules_.apply(logits, params, history);
+  if (params.is_greedy() || !softmax(logits, params.temperature)) return argmax(logits);
   keep_most_likely(params);
 
   const double kept = std::accumulate(probs_.begin(), probs_.end(), 0.0);

@@ -17,7 +17,8 @@ class StepRunner {
     int64_t page_size = 1;
     int64_t max_seq_len = 0;
     int64_t max_running_requests = 0;
-    int64_t max_prefill_tokens = 0;  // new tokens in a step, decode rows beside them not counted
+    int64_t max_prefill_tokens = 0;   // new tokens in a step, decode rows beside them not counted
+    int64_t max_scored_tokens = 512;  // of them, tokens of requests that want prompt_logprobs
     int64_t vocab_size = 0;
   };
 

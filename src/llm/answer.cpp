@@ -11,10 +11,18 @@ void Answer::end(std::string_view reason, EndRule rule) {
   output_.finish_rule = end_rule_name(rule);
 }
 
-std::string Answer::push(const Reply& reply) {
+void Answer::add_logprobs(Reply& reply) {
+  if (!reply.prompt_logprobs.empty()) output_.prompt_logprobs = std::move(reply.prompt_logprobs);
+  if (!reply.logprobs) return;
+  output_.cumulative_logprob += reply.logprobs->token.logprob;
+  output_.logprobs.push_back(std::move(*reply.logprobs));
+}
+
+std::string Answer::push(Reply reply) {
   std::string text;
   if (reply.token >= 0) {
     output_.token_ids.push_back(reply.token);
+    add_logprobs(reply);
     if (reply.token_is_text) text = detokenizer_.push(reply.token);
   }
   if (detokenizer_.stopped()) {
@@ -26,8 +34,10 @@ std::string Answer::push(const Reply& reply) {
     output_.prefix_agreeing_tokens = reply.prefix_agreeing_tokens;
     output_.prefix_stop = reply.prefix_stop;
   }
-  output_.prompt_tokens = reply.prompt_tokens;
-  output_.cached_tokens = reply.cached_tokens;
+  if (counts_prompt_) {
+    output_.prompt_tokens = reply.prompt_tokens;
+    output_.cached_tokens = reply.cached_tokens;
+  }
   output_.text += text;
   return text;
 }

@@ -14,11 +14,13 @@ namespace minisgl {
 class Answer {
  public:
   // Errors: kInvalidArgument for unusable stop strings.
-  Answer(const Tokenizer& tokenizer, const SamplingParams& params)
-      : detokenizer_(tokenizer, {.stop = params.stop, .include_stop = params.include_stop}) {}
+  // counts_prompt: false for the second and later samples of a prompt.
+  Answer(const Tokenizer& tokenizer, const SamplingParams& params, bool counts_prompt)
+      : counts_prompt_(counts_prompt),
+        detokenizer_(tokenizer, {.stop = params.stop, .include_stop = params.include_stop}) {}
 
   // The text that this reply makes certain. Not to be called once finished().
-  std::string push(const Reply& reply);
+  std::string push(Reply reply);
   void cancel() { end("abort", EndRule::kAborted); }
   bool finished() const { return finished_; }
   // Errors: why the request was refused or failed.
@@ -26,7 +28,9 @@ class Answer {
 
  private:
   void end(std::string_view reason, EndRule rule);
+  void add_logprobs(Reply& reply);
 
+  bool counts_prompt_;
   Detokenizer detokenizer_;
   Output output_;
   std::optional<Error> error_;

@@ -10,6 +10,7 @@
 #include "llm/options.h"
 #include "llm/recording.h"
 #include "loader/hub.h"
+#include "message/samples.h"
 #include "scheduler/scheduler.h"
 #include "tokenizer/chat_template/chat_template.h"
 #include "tokenizer/tokenizer.h"
@@ -85,29 +86,37 @@ std::vector<int32_t> LLM::Impl::prompt_ids(const Prompt& prompt) const {
 std::vector<Output> LLM::Impl::run(std::vector<GenerateRequest> requests,
                                    const PieceCallback& on_piece) {
   const std::lock_guard lock(mutex);
+  std::vector<GenerateRequest> samples;
   std::vector<Answer> answers;
   std::unordered_map<int64_t, size_t> index;
   std::vector<Reply> replies;
-  answers.reserve(requests.size());
   for (GenerateRequest& request : requests) {
-    request.uid = next_uid++;
-    index[request.uid] = answers.size();
-    answers.emplace_back(*tokenizer, request.sampling_params);
-    scheduler->submit(std::move(request), replies);
+    bool counts_prompt = true;
+    for (GenerateRequest& sample : samples_of(std::move(request))) {
+      sample.uid = next_uid++;
+      index[sample.uid] = answers.size();
+      answers.emplace_back(*tokenizer, sample.sampling_params, std::exchange(counts_prompt, false));
+      samples.push_back(std::move(sample));
+    }
   }
+  // Only when all of them are known to be well-formed.
+  for (GenerateRequest& sample : samples) scheduler->submit(std::move(sample), replies);
   bool more = true;
   while (more || !replies.empty()) {
-    for (const Reply& reply : std::exchange(replies, {})) {
+    for (Reply& reply : std::exchange(replies, {})) {
       const auto found = index.find(reply.uid);
       if (found == index.end()) continue;
       Answer& answer = answers[found->second];
       if (answer.finished()) continue;
-      const std::string text = answer.push(reply);
+      const int64_t uid = reply.uid;
+      const int32_t token = reply.token;
+      const bool was_last = reply.finished;
+      const std::string text = answer.push(std::move(reply));
       const bool wanted =
-          !on_piece || on_piece({.index = found->second, .text = text, .token = reply.token});
+          !on_piece || on_piece({.index = found->second, .text = text, .token = token});
       if (!wanted) answer.cancel();
       // The text ended by itself before the scheduler knew.
-      if (answer.finished() && !reply.finished) scheduler->abort(reply.uid, replies);
+      if (answer.finished() && !was_last) scheduler->abort(uid, replies);
     }
     more = scheduler->step(replies);
   }
@@ -139,6 +148,11 @@ std::vector<Output> LLM::generate(const std::vector<Prompt>& prompts,
 
 Output LLM::chat(const std::vector<ChatMessage>& messages, const SamplingParams& params,
                  const PieceCallback& on_piece) {
+  if (params.n != 1) {
+    throw_error(ErrorKind::kInvalidArgument,
+                "chat gives one answer: n must be 1, found {}; use generate() with render_chat()",
+                params.n);
+  }
   // The template writes its own special tokens.
   std::vector<int32_t> ids =
       impl_->tokenizer->encode(render_chat(messages), {.add_special = false});
@@ -167,6 +181,8 @@ bool LLM::has_chat_template() const { return impl_->chat_template.has_value(); }
 SamplingParams LLM::recommended_sampling() const {
   const GenerationConfig& config = impl_->engine->generation_config();
   SamplingParams params;
+  const double penalty = config.repetition_penalty.value_or(params.repetition_penalty);
+  if (penalty > 0.0 && penalty <= 10.0) params.repetition_penalty = penalty;
   // Hugging Face's reading: without do_sample the makers' temperature does not count.
   if (!config.do_sample.value_or(config.temperature.has_value())) return params;
   params.temperature = config.temperature.value_or(1.0);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "minisgl/error.h"
+#include "minisgl/logprobs.h"
 
 namespace minisgl {
 
@@ -62,9 +63,13 @@ struct Reply {
   int64_t completion_tokens = 0;
   // In the finished reply, of a request that was admitted: why cached_tokens is not more. So many
   // tokens of the prompt agreed with the cache, then came the stop: "complete", "page border",
-  // "differs", "not cached", "cache off".
+  // "differs", "not cached", "cache off",
+  // or "prompt logprobs", which need every position computed.
   int64_t prefix_agreeing_tokens = 0;
   std::string_view prefix_stop{};
+  std::optional<PositionLogprobs> logprobs{};  // of the token, where asked for
+  // Of the prompt from its second token on, where asked for; with the first token.
+  std::vector<PositionLogprobs> prompt_logprobs{};
 };
 
 }  // namespace minisgl

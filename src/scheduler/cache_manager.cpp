@@ -29,13 +29,15 @@ std::span<int32_t> CacheManager::row(const Sequence& sequence) const {
 
 PrefixHandle CacheManager::match(const Sequence& sequence) {
   const std::vector<int32_t>& ids = sequence.req.input_ids;
-  return cache_->match_prefix({ids.data(), ids.size() - 1}, sequence.cache_salt);
+  return cache_->match_prefix({ids.data(), static_cast<size_t>(sequence.matchable_len())},
+                              sequence.cache_salt);
 }
 
 PrefixDivergence CacheManager::divergence(const Sequence& sequence,
                                           const PrefixHandle& match) const {
   const std::vector<int32_t>& ids = sequence.req.input_ids;
-  return cache_->divergence(match, {ids.data(), ids.size() - 1}, sequence.cache_salt);
+  return cache_->divergence(match, {ids.data(), static_cast<size_t>(sequence.matchable_len())},
+                            sequence.cache_salt);
 }
 
 void CacheManager::adopt(Sequence& sequence, const PrefixHandle& match) {

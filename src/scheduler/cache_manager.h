@@ -28,8 +28,7 @@ class CacheManager {
   int64_t pages_for(int64_t tokens) const;
   const PrefixCache& prefix_cache() const { return *cache_; }
 
-  // How much of the sequence's tokens (all but the last) the cache holds; changes nothing of the
-  // sequence.
+  // How much of the sequence's matchable_len() the cache holds; changes nothing of the sequence.
   PrefixHandle match(const Sequence& sequence);
   // Where and why a match, just returned, ended.
   PrefixDivergence divergence(const Sequence& sequence, const PrefixHandle& match) const;

@@ -47,6 +47,7 @@ void Policy::plan(SequenceQueues& queues, std::vector<Sequence*>& plan) {
   blocker_ = -1;
   expected_share_ = std::max(kLeastShare, expected_share_ - kShareDecay);
   budget_ = limits_.max_prefill_tokens;
+  scored_rows_ = limits_.max_scored_tokens;
   if (config_.schedule == SchedulePolicy::kMixed) {
     add_decodes(queues, plan);
     if (step_limit_ > 0 && !plan.empty()) budget_ = std::min(budget_, step_limit_);
@@ -88,7 +89,9 @@ bool Policy::make_room(SequenceQueues& queues, Sequence& sequence, int64_t lengt
 
 bool Policy::add_chunk(SequenceQueues& queues, Sequence& sequence, std::vector<Sequence*>& plan) {
   Req& req = sequence.req;
-  const int64_t chunk = std::min(budget_, req.prefill_len - req.cached_len);
+  int64_t chunk = std::min(budget_, req.prefill_len - req.cached_len);
+  // A row of logits for each of its tokens: there is room for so many.
+  if (req.scores_prompt()) chunk = std::min(chunk, scored_rows_);
   if (chunk <= 0) {
     wait_reason_ = sequence.wait_reason = WaitReason::kBudget;
     return false;
@@ -100,6 +103,7 @@ bool Policy::add_chunk(SequenceQueues& queues, Sequence& sequence, std::vector<S
   req.device_len = req.cached_len + chunk;
   sequence.wait_reason = WaitReason::kNone;
   budget_ -= chunk;
+  if (req.scores_prompt()) scored_rows_ -= chunk;
   plan.push_back(&sequence);
   return true;
 }
@@ -123,8 +127,7 @@ bool Policy::shares_with_a_prefill(const SequenceQueues& queues, const Sequence&
       continue;
     }
     if (other->computed_len >= other->req.prefill_len) continue;  // all of it is in the cache
-    const int64_t coming =
-        std::min<int64_t>(other->req.prefill_len, static_cast<int64_t>(ids.size()) - 1);
+    const int64_t coming = std::min(other->req.prefill_len, sequence.matchable_len());
     if (coming <= matched) continue;
     const auto differs =
         std::mismatch(ids.begin(), ids.begin() + coming, other->req.input_ids.begin()).first;

@@ -65,9 +65,10 @@ class Policy {
   StepRunner::Limits limits_;
   TableManager& table_;
   CacheManager& cache_;
-  int64_t step_limit_ = 0;  // 0: none
-  int64_t budget_ = 0;      // tokens of prefill that this step still takes
-  uint64_t steps_ = 0;      // the clock of aging
+  int64_t step_limit_ = 0;   // 0: none
+  int64_t budget_ = 0;       // tokens of prefill that this step still takes
+  int64_t scored_rows_ = 0;  // of them, tokens of requests that want prompt_logprobs
+  uint64_t steps_ = 0;       // the clock of aging
   uint64_t admissions_ = 0;
   int64_t num_retracted_ = 0;
   double expected_share_ = kInitialShare;  // of max_tokens that a request is expected to use

@@ -57,12 +57,23 @@ Json to_json(const GenerateRequest& request) {
                {"top_k", params.top_k},
                {"top_p", params.top_p},
                {"min_p", params.min_p},
+               {"repetition_penalty", params.repetition_penalty},
+               {"frequency_penalty", params.frequency_penalty},
+               {"presence_penalty", params.presence_penalty},
+               {"logit_bias", Json::array()},
+               {"n", params.n},
                {"max_tokens", params.max_tokens},
+               {"min_tokens", params.min_tokens},
                {"ignore_eos", params.ignore_eos},
                {"stop_token_ids", params.stop_token_ids},
                {"stop", params.stop},
                {"include_stop", params.include_stop}};
+  for (const LogitBias& bias : params.logit_bias) {
+    json["logit_bias"].push_back({bias.token, bias.bias});
+  }
   if (params.seed) json["seed"] = *params.seed;
+  if (params.logprobs) json["logprobs"] = *params.logprobs;
+  if (params.prompt_logprobs) json["prompt_logprobs"] = *params.prompt_logprobs;
   return json;
 }
 
@@ -79,12 +90,24 @@ GenerateRequest request_from_json(const Json& json) {
     json.at("top_k").get_to(params.top_k);
     json.at("top_p").get_to(params.top_p);
     json.at("min_p").get_to(params.min_p);
+    json.at("repetition_penalty").get_to(params.repetition_penalty);
+    json.at("frequency_penalty").get_to(params.frequency_penalty);
+    json.at("presence_penalty").get_to(params.presence_penalty);
+    for (const Json& bias : json.at("logit_bias")) {
+      params.logit_bias.push_back({bias.at(0).get<int32_t>(), bias.at(1).get<double>()});
+    }
+    json.at("n").get_to(params.n);
     json.at("max_tokens").get_to(params.max_tokens);
+    json.at("min_tokens").get_to(params.min_tokens);
     json.at("ignore_eos").get_to(params.ignore_eos);
     json.at("stop_token_ids").get_to(params.stop_token_ids);
     json.at("stop").get_to(params.stop);
     json.at("include_stop").get_to(params.include_stop);
     if (json.contains("seed")) params.seed = json.at("seed").get<uint64_t>();
+    if (json.contains("logprobs")) params.logprobs = json.at("logprobs").get<int64_t>();
+    if (json.contains("prompt_logprobs")) {
+      params.prompt_logprobs = json.at("prompt_logprobs").get<int64_t>();
+    }
   } catch (const Json::exception& error) {
     throw_error(ErrorKind::kBadFile, "recording: a request cannot be read: {}", error.what());
   }

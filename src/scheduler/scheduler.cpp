@@ -1,8 +1,10 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "scheduler/check_sampling.h"
 #include "utils/error.h"
 
 namespace minisgl {
@@ -13,23 +15,27 @@ void require(bool ok, const char* expected, T found) {
   if (!ok) throw_error(ErrorKind::kInvalidArgument, "{}, found {}", expected, found);
 }
 
-void check_sampling(const SamplingParams& params, int64_t vocab_size) {
-  require(params.max_tokens >= 1, "max_tokens must be at least 1", params.max_tokens);
-  require(params.temperature >= 0.0 && params.temperature <= 100.0,
-          "temperature must be from 0 to 100", params.temperature);
-  require(params.top_p > 0.0 && params.top_p <= 1.0, "top_p must be above 0 up to 1", params.top_p);
-  require(params.min_p >= 0.0 && params.min_p <= 1.0, "min_p must be from 0 to 1", params.min_p);
-  for (const int32_t id : params.stop_token_ids) {
-    require(id >= 0 && id < vocab_size, "stop_token_ids must be ids of the vocabulary", id);
-  }
-}
-
 double us_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::micro>(end - begin).count();
 }
 
 bool contains(const std::vector<int32_t>& ids, int32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+PositionLogprobs logprobs_of(const Step& step, const LogprobRow& row) {
+  const auto first = step.logprobs.begin() + static_cast<std::ptrdiff_t>(row.first);
+  return {.token = *first, .top = {first + 1, first + 1 + row.num_top}};
+}
+
+// What a step found out about the prompt joins what earlier chunks did.
+void receive_prompt_logprobs(Sequence& sequence, const Step& step,
+                             std::span<const LogprobRow> rows) {
+  for (const LogprobRow& row : rows) {
+    if (!row.of_prompt) continue;
+    sequence.prompt_logprobs.push_back(logprobs_of(step, row));
+    sequence.req.scored_len = row.position;
+  }
 }
 
 // Tokens that one request may have in all.
@@ -83,6 +89,8 @@ void Scheduler::check_request(const GenerateRequest& request) const {
     }
   }
   check_sampling(request.sampling_params, limits_.vocab_size);
+  require(request.sampling_params.n == 1, "a request is one sample: n must be 1 here",
+          request.sampling_params.n);
   const int64_t room = sequence_room(limits_);
   if (prompt >= room) {
     throw_error(ErrorKind::kInvalidArgument,
@@ -122,7 +130,10 @@ void Scheduler::submit(GenerateRequest request, std::vector<Reply>& replies) {
                                                  sequence_room(limits_) - req.prompt_len);
   // The hot loop appends without allocating.
   req.input_ids.reserve(static_cast<size_t>(req.max_device_len));
-  sequence->eos_token_ids = std::move(request.eos_token_ids);
+  req.eos_token_ids = std::move(request.eos_token_ids);
+  if (req.scores_prompt()) {
+    sequence->prompt_logprobs.reserve(static_cast<size_t>(req.prompt_len - 1));
+  }
   sequence->priority = request.priority;
   sequence->cache_salt = request.cache_salt;
   sequence->deadline = request.deadline;
@@ -255,36 +266,47 @@ void Scheduler::finish_step(Launched& done, std::vector<Reply>& replies) {
   step.compute_us = us_between(done.step.began, done.step.ended);
   cost_.observe(step.prefill_tokens + step.decode_tokens, step.compute_us / 1000.0);
   if (trace_) trace_->computed(step, done.step.began, done.step.ended);
+  auto scored = done.step.logprob_rows.cbegin();
   for (size_t i = 0; i < done.sequences.size(); ++i) {
     Sequence& sequence = *done.sequences[i];
+    const auto own = scored;
+    scored = std::find_if(own, done.step.logprob_rows.cend(), [i](const LogprobRow& row) {
+      return row.request != static_cast<int32_t>(i);
+    });
     if (sequence.state == SequenceState::kFinished) continue;
+    receive_prompt_logprobs(sequence, done.step, {own, scored});
     sequence.computed_len = done.end[i];
     // While the prompt is computed each chunk becomes visible to others; later only the end does.
     if (done.end[i] <= sequence.req.prefill_len) cache_.insert(sequence, done.end[i]);
     const int32_t token = done.step.next_tokens[i];
-    if (token >= 0) receive_token(sequence, token, replies);
+    if (token < 0) continue;
+    Reply reply{.uid = sequence.req.uid, .token = token};
+    if (own != scored && !std::prev(scored)->of_prompt) {
+      reply.logprobs = logprobs_of(done.step, *std::prev(scored));
+    }
+    reply.prompt_logprobs = std::move(sequence.prompt_logprobs);
+    receive_token(sequence, std::move(reply), replies);
   }
   if (trace_) trace_->received(done.number, begin, wait_end, Clock::now());
 }
 
-void Scheduler::receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies) {
+void Scheduler::receive_token(Sequence& sequence, Reply reply, std::vector<Reply>& replies) {
   Req& req = sequence.req;
+  const int32_t token = reply.token;
   req.input_ids.push_back(token);
   ++sequence.generated;
   ++counters_.tokens_generated;
   if (recorder_) recorder_->received(req.uid, token);
   if (trace_) trace_->request_is(req.uid, "decode");
   const SamplingParams& params = req.sampling_params;
-  const bool is_eos = !params.ignore_eos && contains(sequence.eos_token_ids, token);
+  const bool is_eos = !params.ignore_eos && contains(req.eos_token_ids, token);
   const bool stops = is_eos || contains(params.stop_token_ids, token);
   // Counted by what the host has received: a launched step is one ahead.
   const bool is_full = static_cast<int64_t>(req.input_ids.size()) >= req.max_device_len;
-  Reply reply{.uid = req.uid,
-              .token = token,
-              .token_is_text = !stops,
-              .prompt_tokens = req.prompt_len,
-              .cached_tokens = sequence.cached_tokens,
-              .completion_tokens = sequence.generated};
+  reply.token_is_text = !stops;
+  reply.prompt_tokens = req.prompt_len;
+  reply.cached_tokens = sequence.cached_tokens;
+  reply.completion_tokens = sequence.generated;
   if (!stops && !is_full) {
     replies.push_back(std::move(reply));
     return;
@@ -315,7 +337,10 @@ void Scheduler::end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>
   reply.completion_tokens = sequence.generated;
   if (sequence.divergence) {
     reply.prefix_agreeing_tokens = sequence.divergence->agreeing_tokens;
-    reply.prefix_stop = prefix_stop_name(sequence.divergence->stop);
+    // Its prompt was computed in full for their sake, whatever the cache held.
+    reply.prefix_stop = sequence.req.sampling_params.prompt_logprobs
+                            ? "prompt logprobs"
+                            : prefix_stop_name(sequence.divergence->stop);
   }
   replies.push_back(std::move(reply));
 }

@@ -75,7 +75,7 @@ class Scheduler {
   void check_request(const GenerateRequest& request) const;
   void launch(Launched& next, Clock::time_point begin);
   void finish_step(Launched& done, std::vector<Reply>& replies);
-  void receive_token(Sequence& sequence, int32_t token, std::vector<Reply>& replies);
+  void receive_token(Sequence& sequence, Reply reply, std::vector<Reply>& replies);
   void end_sequence(Sequence& sequence, Reply reply, std::vector<Reply>& replies);
   void expire(std::vector<Reply>& replies);
   void end_by_deadline(Sequence& sequence, std::vector<Reply>& replies);

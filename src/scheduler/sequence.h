@@ -27,7 +27,6 @@ enum class SequenceState : uint8_t {
 struct Sequence {
   Req req;
   SequenceState state = SequenceState::kWaiting;
-  std::vector<int32_t> eos_token_ids;
   int priority = 0;
   uint64_t cache_salt = 0;
   std::optional<Clock::time_point> deadline;
@@ -43,11 +42,19 @@ struct Sequence {
   bool counted_cached = false;
   std::optional<PrefixDivergence> divergence{};  // where the prefix stopped matching then
   WaitReason wait_reason = WaitReason::kArrived;
+  // Of the prompt from its second token on, where asked for; goes out with the first token.
+  std::vector<PositionLogprobs> prompt_logprobs;
   int in_flight = 0;        // launched steps that mention it
   bool retracting = false;  // gives its pages back when none does
 
   bool holds_pages() const {
     return state == SequenceState::kPrefill || state == SequenceState::kDecode;
+  }
+  // How many of its tokens may be taken from the cache: never the last, and none whose
+  // log-probabilities are still to be computed.
+  int64_t matchable_len() const {
+    if (req.scores_prompt()) return req.scored_len;
+    return static_cast<int64_t>(req.input_ids.size()) - 1;
   }
   // May be batched for another token or chunk.
   bool wants_step() const { return holds_pages() && !retracting && req.can_decode(); }

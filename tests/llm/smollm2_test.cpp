@@ -118,6 +118,85 @@ TEST(SmolLM2, TheSameSeedDrawsTheSameTokensInAnyCompany) {
   EXPECT_NE(llm.generate({Prompt("Once upon a time")}, params).front().token_ids, alone);
 }
 
+// Hugging Face's log-probabilities, of greedy answers that differ in nothing else.
+constexpr double kTolerance = 2e-3;
+
+TEST(SmolLM2, GivesTheReferenceLogprobsOfPromptAndAnswer) {
+  LLM llm(options());
+  SamplingParams params = greedy(48);
+  params.logprobs = 5;
+  params.prompt_logprobs = 0;
+  for (const Json& c : expected().at("cases")) {
+    const Output output = llm.generate({Prompt(ids(c.at("prompt_ids")))}, params).front();
+    ASSERT_EQ(output.token_ids, ids(c.at("greedy"))) << c.at("name");
+    ASSERT_EQ(output.logprobs.size(), output.token_ids.size());
+    double sum = 0.0;
+    for (size_t i = 0; i < output.logprobs.size(); ++i) {
+      const PositionLogprobs& position = output.logprobs[i];
+      EXPECT_EQ(position.token.token, output.token_ids[i]);
+      EXPECT_NEAR(position.token.logprob, c.at("logprobs").at(i).get<double>(), kTolerance)
+          << c.at("name") << ", token " << i;
+      EXPECT_EQ(position.top.size(), 5u);
+      EXPECT_EQ(position.top.front().token, output.token_ids[i]) << "greedy takes the first";
+      sum += position.token.logprob;
+    }
+    EXPECT_NEAR(output.cumulative_logprob, sum, 1e-6);
+    for (size_t i = 0; i < 5; ++i) {
+      const Json& top = c.at("first_top5").at(i);
+      EXPECT_EQ(output.logprobs[0].top[i].token, top.at(0).get<int32_t>()) << c.at("name");
+      EXPECT_NEAR(output.logprobs[0].top[i].logprob, top.at(1).get<double>(), kTolerance);
+    }
+    // The reference counts the first token too, of which nothing can be said.
+    const Json& prompt = c.at("prompt_logprobs");
+    ASSERT_EQ(output.prompt_logprobs.size() + 1, prompt.size());
+    for (size_t i = 0; i < output.prompt_logprobs.size(); ++i) {
+      EXPECT_EQ(output.prompt_logprobs[i].token.token, ids(c.at("prompt_ids"))[i + 1]);
+      EXPECT_NEAR(output.prompt_logprobs[i].token.logprob, prompt.at(i + 1).get<double>(),
+                  kTolerance)
+          << c.at("name") << ", prompt token " << i + 1;
+    }
+  }
+}
+
+TEST(SmolLM2, SamplesShareTheirPromptAndCountItOnce) {
+  LLM llm(options());
+  const std::vector<Prompt> prompts = {Prompt("Once upon a time"), Prompt("The sea")};
+  SamplingParams params{.temperature = 1.0, .seed = 7, .max_tokens = 12, .logprobs = 0};
+  const auto alone = llm.generate(prompts, params);
+  params.n = 3;
+  params.prompt_logprobs = 0;
+  const auto outputs = llm.generate(prompts, params);
+  ASSERT_EQ(outputs.size(), 6u);
+  EXPECT_EQ(outputs[0].token_ids, alone[0].token_ids) << "sample 0 draws what n = 1 would";
+  EXPECT_EQ(outputs[3].token_ids, alone[1].token_ids);
+  EXPECT_NE(outputs[1].token_ids, outputs[0].token_ids);
+  EXPECT_NE(outputs[2].token_ids, outputs[1].token_ids);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool first = i % 3 == 0;
+    EXPECT_EQ(outputs[i].prompt_tokens, first ? alone[i / 3].prompt_tokens : 0);
+    EXPECT_EQ(outputs[i].prompt_logprobs.empty(), !first);
+    EXPECT_EQ(outputs[i].logprobs.size(), outputs[i].token_ids.size());
+  }
+  params.prompt_logprobs.reset();
+  const auto again = llm.generate(prompts, params);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    EXPECT_EQ(again[i].token_ids, outputs[i].token_ids) << "seeds reproduce every sample";
+    EXPECT_EQ(again[i].cached_tokens, i % 3 == 0 ? alone[i / 3].prompt_tokens - 1 : 0);
+  }
+  EXPECT_THROW(llm.generate(prompts, SamplingParams{.n = 0}), Error);
+  EXPECT_THROW(llm.chat({{.role = "user", .content = "Hi"}}, SamplingParams{.n = 2}), Error);
+}
+
+TEST(SmolLM2, MinTokensPutsOffTheEndOfText) {
+  LLM llm(options());
+  const std::vector<ChatMessage> messages = {
+      {.role = "user", .content = "What is the capital of France?"}};
+  EXPECT_EQ(llm.chat(messages, {.max_tokens = 48}).token_ids.size(), 8u);
+  const Output longer = llm.chat(messages, {.max_tokens = 48, .min_tokens = 12});
+  EXPECT_GE(longer.token_ids.size(), 12u);
+  EXPECT_TRUE(longer.text.starts_with("The capital of France is Paris."));
+}
+
 TEST(SmolLM2, ARequestThatCannotBeServedSaysWhy) {
   LLM llm(options());
   try {

@@ -103,6 +103,8 @@ class Player {
         request.input_ids = event.prompt;
         request.sampling_params.max_tokens = event.max_tokens;
         request.eos_token_ids = event.stop_ids;
+        if (event.logprobs) request.sampling_params.logprobs = 0;
+        if (event.prompt_logprobs) request.sampling_params.prompt_logprobs = 0;
         request.priority = event.priority;
         request.cache_salt = event.salt;
         scheduler_.submit(std::move(request), replies_);
@@ -137,7 +139,10 @@ class Player {
       MINISGL_CHECK(reply.token == expected.tokens[expected.received],
                     "request {}: token {} is {}, alone it is {}", reply.uid, expected.received,
                     reply.token, expected.tokens[expected.received]);
+      check_logprobs(reply, expected);
       ++expected.received;
+    } else {
+      MINISGL_CHECK(!reply.logprobs && reply.prompt_logprobs.empty());
     }
     if (!reply.finished) return;
     expected.finished = true;
@@ -167,6 +172,37 @@ class Player {
     for (const RequestSnapshot& request : snapshot.waiting) {
       MINISGL_CHECK(request.waits_for != WaitReason::kNone, "request {} waits for nothing",
                     request.uid);
+    }
+  }
+
+  // As the request alone would get them, each once.
+  static void check_logprobs(const Reply& reply, const Expected& expected) {
+    const Event& event = *expected.event;
+    std::vector<int32_t> tokens = event.prompt;
+    tokens.insert(tokens.end(), expected.tokens.begin(),
+                  expected.tokens.begin() + static_cast<std::ptrdiff_t>(expected.received + 1));
+    const bool first = expected.received == 0;
+    if (!event.logprobs && !event.prompt_logprobs) {
+      MINISGL_CHECK(!reply.logprobs && reply.prompt_logprobs.empty());
+      return;
+    }
+    const std::vector<float> alone = MockRunner::logprobs_alone(tokens);
+    MINISGL_CHECK(reply.logprobs.has_value() == event.logprobs);
+    if (event.logprobs) {
+      MINISGL_CHECK(reply.logprobs->token.token == reply.token &&
+                        reply.logprobs->token.logprob == alone.back(),
+                    "request {}: the log-probability of token {} is wrong", reply.uid,
+                    expected.received);
+    }
+    const size_t scored = first && event.prompt_logprobs ? event.prompt.size() - 1 : 0;
+    MINISGL_CHECK(reply.prompt_logprobs.size() == scored,
+                  "request {}: {} prompt log-probabilities, expected {}", reply.uid,
+                  reply.prompt_logprobs.size(), scored);
+    for (size_t i = 0; i < scored; ++i) {
+      const TokenLogprob& got = reply.prompt_logprobs[i].token;
+      MINISGL_CHECK(got.token == event.prompt[i + 1] && got.logprob == alone[i],
+                    "request {}: the log-probability of prompt token {} is wrong", reply.uid,
+                    i + 1);
     }
   }
 
@@ -229,6 +265,8 @@ Event random_request(Dice& dice, const Scenario& scenario,
   }
   event.priority = dice.chance(20) ? static_cast<int>(dice.from(-2, 2)) : 0;
   event.salt = dice.chance(10) ? 7 : 0;
+  event.logprobs = dice.chance(20);
+  event.prompt_logprobs = dice.chance(15);
   return event;
 }
 
@@ -244,6 +282,7 @@ Scenario random_scenario(uint64_t seed) {
   limits.max_seq_len = dice.from(8, 160);
   limits.max_running_requests = dice.of<int64_t>({1, 2, 5, 16});
   limits.max_prefill_tokens = dice.of<int64_t>({1, 7, 16, 64, 512});
+  limits.max_scored_tokens = dice.of<int64_t>({1, 6, 512});
   limits.vocab_size = dice.of<int64_t>({8, 64});
   SchedulerConfig& config = scenario.config;
   config.schedule = dice.of({SchedulePolicy::kMixed, SchedulePolicy::kPrefillFirst});
@@ -313,9 +352,11 @@ std::string describe(const Scenario& scenario) {
     text += fmt::format("  step {}: {} {}", event.at_step, kKinds[static_cast<int>(event.kind)],
                         event.uid);
     if (event.kind == Event::Kind::kSubmit) {
-      text += fmt::format(" prompt [{}] max_tokens {} stops [{}] priority {} salt {}",
+      text += fmt::format(" prompt [{}] max_tokens {} stops [{}] priority {} salt {}{}{}",
                           fmt::join(event.prompt, " "), event.max_tokens,
-                          fmt::join(event.stop_ids, " "), event.priority, event.salt);
+                          fmt::join(event.stop_ids, " "), event.priority, event.salt,
+                          event.logprobs ? " logprobs" : "",
+                          event.prompt_logprobs ? " prompt_logprobs" : "");
     }
     text += "\n";
   }

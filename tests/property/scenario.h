@@ -21,6 +21,7 @@ struct Event {
   std::vector<int32_t> stop_ids{};
   int priority = 0;
   uint64_t salt = 0;
+  bool logprobs = false, prompt_logprobs = false;
 };
 
 struct Scenario {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/step_outputs.h"
 #include "utils/math.h"
 #include "utils/random.h"
 
@@ -15,6 +16,11 @@ uint64_t next_state(uint64_t state, int32_t token) {
 }
 int32_t token_of(uint64_t state, int64_t vocab_size) {
   return static_cast<int32_t>(state % static_cast<uint64_t>(vocab_size));
+}
+
+// A number that tells states and tokens apart.
+float logprob_of(uint64_t state, int32_t token) {
+  return -static_cast<float>(random_bits(state, static_cast<uint64_t>(token), 1) % 4096);
 }
 
 }  // namespace
@@ -31,6 +37,12 @@ void MockRunner::prepare(Step& step) {
   prepared_ = {.step = &step, .rows = {}, .fails = std::exchange(fail_next_, false)};
   int64_t tokens = 0;
   bool has_decode = false, has_prefill = false;
+  std::vector<int32_t> cu_seqlens_q = {0};
+  for (const Req* req : step.batch.reqs) {
+    cu_seqlens_q.push_back(cu_seqlens_q.back() + static_cast<int32_t>(req->extend_len()));
+  }
+  step.batch.padded_reqs = step.batch.reqs;
+  describe_outputs(step, cu_seqlens_q, 0);
   for (Req* req : step.batch.reqs) {
     const int32_t* row = page_table_.view().select(req->table_idx).data<int32_t>();
     prepared_.rows.push_back({.table_idx = req->table_idx,
@@ -83,6 +95,28 @@ void MockRunner::run_next() {
     const uint64_t state = pool_[static_cast<size_t>(row.locations.back())];
     step.next_tokens[i] = tokens[row.end] = token_of(state, limits_.vocab_size);
   }
+  score(prepared);
+}
+
+void MockRunner::score(const Prepared& prepared) {
+  Step& step = *prepared.step;
+  for (const LogprobRow& scored : step.logprob_rows) {
+    const auto position = static_cast<size_t>(scored.position);
+    const Row& row = prepared.rows[static_cast<size_t>(scored.request)];
+    const uint64_t state = pool_[static_cast<size_t>(row.locations[position - 1])];
+    const int32_t token = token_pool_.view().select(row.table_idx).data<int32_t>()[position];
+    step.logprobs[scored.first] = {.token = token, .logprob = logprob_of(state, token)};
+  }
+}
+
+std::vector<float> MockRunner::logprobs_alone(std::span<const int32_t> tokens) {
+  uint64_t state = kStart;
+  std::vector<float> logprobs;
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    state = next_state(state, tokens[i]);
+    logprobs.push_back(logprob_of(state, tokens[i + 1]));
+  }
+  return logprobs;
 }
 
 std::vector<int32_t> MockRunner::tokens_alone(std::span<const int32_t> prompt, int64_t max_tokens,

@@ -41,6 +41,8 @@ class MockRunner final : public StepRunner {
   // What a request alone generates.
   static std::vector<int32_t> tokens_alone(std::span<const int32_t> prompt, int64_t max_tokens,
                                            std::span<const int32_t> stop_ids, int64_t vocab_size);
+  // What it reports of all but the first of these tokens.
+  static std::vector<float> logprobs_alone(std::span<const int32_t> tokens);
 
  private:
   // What a prepared step knows of one request.
@@ -56,6 +58,7 @@ class MockRunner final : public StepRunner {
     bool fails = false;
   };
   void run_next();
+  void score(const Prepared& prepared);
 
   Limits limits_;
   Tensor page_table_, token_pool_;

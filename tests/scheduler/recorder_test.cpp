@@ -64,6 +64,36 @@ ReplayResult replay_text(const std::string& text) {
   return replay(stream, scheduler);
 }
 
+TEST(Recorder, KeepsEverythingThatARequestAsksFor) {
+  GenerateRequest request = request_of(3);
+  request.sampling_params = {.temperature = 0.5,
+                             .top_k = 7,
+                             .top_p = 0.25,
+                             .min_p = 0.125,
+                             .repetition_penalty = 1.5,
+                             .frequency_penalty = -0.5,
+                             .presence_penalty = 0.75,
+                             .logit_bias = {{4, -2.5}, {9, 100}},
+                             .seed = 11,
+                             .max_tokens = 30,
+                             .min_tokens = 5,
+                             .ignore_eos = true,
+                             .stop_token_ids = {3},
+                             .logprobs = 2,
+                             .prompt_logprobs = 0};
+  const SamplingParams got = request_from_json(to_json(request)).sampling_params;
+  EXPECT_EQ(got.repetition_penalty, 1.5);
+  EXPECT_EQ(got.frequency_penalty, -0.5);
+  EXPECT_EQ(got.presence_penalty, 0.75);
+  ASSERT_EQ(got.logit_bias.size(), 2u);
+  EXPECT_EQ(got.logit_bias[1].token, 9);
+  EXPECT_EQ(got.logit_bias[0].bias, -2.5);
+  EXPECT_EQ(got.min_tokens, 5);
+  EXPECT_EQ(got.logprobs, 2);
+  EXPECT_EQ(got.prompt_logprobs, 0);
+  EXPECT_EQ(to_json(request_from_json(to_json(request))), to_json(request));
+}
+
 TEST(Replay, ComesOutAsRecorded) {
   const std::string recording = record_a_life();
   EXPECT_THAT(recording, HasSubstr(R"({"abort":1})"));

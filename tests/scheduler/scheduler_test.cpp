@@ -272,6 +272,29 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
+// A prompt whose log-probabilities are wanted takes no more rows of logits than there is room for,
+// and lets a second one have the rest.
+TEST(Scheduler, StepsTakeNoMoreScoredTokensThanTheRunnerHasRoomFor) {
+  StepRunner::Limits limits = kLimits;
+  limits.max_scored_tokens = 10;
+  World world(limits, {.overlap = false});
+  for (int64_t uid = 0; uid < 2; ++uid) {
+    GenerateRequest request;
+    request.uid = uid;
+    request.input_ids = tokens_from(static_cast<int32_t>(100 * uid), 25);
+    request.sampling_params.max_tokens = 1;
+    request.sampling_params.prompt_logprobs = 0;
+    world.scheduler.submit(std::move(request), world.replies);
+  }
+  world.run();
+  EXPECT_EQ(world.runner.num_steps(), 5);
+  EXPECT_LE(world.runner.largest_step(), 10);
+  for (int64_t uid = 0; uid < 2; ++uid) {
+    ASSERT_EQ(world.of[uid].size(), 1u);
+    EXPECT_EQ(world.of[uid][0].prompt_logprobs.size(), 24u);
+  }
+}
+
 TEST(Scheduler, APromptThatCanNeverFitIsRefusedAndOneThatFitsLaterWaits) {
   StepRunner::Limits limits = kLimits;
   limits.num_pages = 64;
