@@ -91,6 +91,7 @@ struct Piece {
   size_t index = 0;       // of the output: prompt * n + sample where all prompts have the same n
   std::string_view text;  // may be empty while characters or a stop string are pending
   int32_t token = -1;
+  bool finished = false;  // no more of this output comes
 };
 
 // How far loading is.
@@ -123,6 +124,8 @@ class LLM {
   std::string render_chat(const std::vector<ChatMessage>& messages) const;
   bool has_chat_template() const;
   std::vector<int32_t> encode(std::string_view text) const;
+  // The token ids of the prompt that chat() would use.
+  std::vector<int32_t> encode_chat(const std::vector<ChatMessage>& messages) const;
   std::string decode(const std::vector<int32_t>& ids) const;
   // One line on the model and the device, one on memory.
   std::string description() const;

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/loading.h"
 #include "cli/options.h"
+#include "cli/run_batch.h"
 #include "utils/error.h"
 #include "utils/files.h"
 #include "utils/json.h"
@@ -28,6 +29,8 @@ struct RunOptions {
   SamplingFlags sampling;
   std::string prompt;
   std::string prompt_file;
+  std::string jsonl;
+  std::string output = "-";
   bool chat = false;
   bool print_ids = false;
   bool quiet = false;
@@ -98,11 +101,13 @@ void print_timings(const std::vector<Output>& outputs, SteadyClock::time_point s
 
 void run(const RunOptions& options, bool sampling_given) {
   const SteadyClock::time_point start = SteadyClock::now();
-  const std::string prompt = read_prompt(options);
+  const bool is_batch = !options.jsonl.empty();
+  const std::string prompt = is_batch ? "" : read_prompt(options);
   const std::unique_ptr<LLM> llm = load_llm(options.llm);
   if (!options.quiet) std::fprintf(stderr, "%s\n", llm->description().c_str());
   SamplingParams params = options.sampling.params;
   if (!sampling_given) take_recommended(params, llm->recommended_sampling());
+  if (is_batch) return run_jsonl(*llm, options.jsonl, options.output, params);
 
   const SteadyClock::time_point loaded = SteadyClock::now();
   SteadyClock::time_point first = loaded;
@@ -140,6 +145,17 @@ void add_run_command(CLI::App& app) {
   command->add_option("-p,--prompt", options->prompt, "The prompt; else standard input is read");
   command->add_option("-f,--prompt-file", options->prompt_file, "File with the prompt")
       ->excludes("--prompt");
+  command
+      ->add_option(
+          "--jsonl", options->jsonl,
+          "File of requests, one JSON object a line, answered in one batch; -: standard input")
+      ->excludes("--prompt")
+      ->excludes("--prompt-file");
+  command
+      ->add_option("-o,--output", options->output,
+                   "Where the answers to --jsonl go; -: standard output")
+      ->needs("--jsonl")
+      ->capture_default_str();
   command->add_flag("--chat", options->chat,
                     "The prompt is a user's message: apply the model's chat template");
   command->add_flag("--print-ids", options->print_ids, "Print the answer's token ids too");

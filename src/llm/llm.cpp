@@ -112,8 +112,10 @@ std::vector<Output> LLM::Impl::run(std::vector<GenerateRequest> requests,
       const int32_t token = reply.token;
       const bool was_last = reply.finished;
       const std::string text = answer.push(std::move(reply));
-      const bool wanted =
-          !on_piece || on_piece({.index = found->second, .text = text, .token = token});
+      const bool wanted = !on_piece || on_piece({.index = found->second,
+                                                 .text = text,
+                                                 .token = token,
+                                                 .finished = answer.finished()});
       if (!wanted) answer.cancel();
       // The text ended by itself before the scheduler knew.
       if (answer.finished() && !was_last) scheduler->abort(uid, replies);
@@ -153,10 +155,12 @@ Output LLM::chat(const std::vector<ChatMessage>& messages, const SamplingParams&
                 "chat gives one answer: n must be 1, found {}; use generate() with render_chat()",
                 params.n);
   }
+  return generate({Prompt(encode_chat(messages))}, params, on_piece).front();
+}
+
+std::vector<int32_t> LLM::encode_chat(const std::vector<ChatMessage>& messages) const {
   // The template writes its own special tokens.
-  std::vector<int32_t> ids =
-      impl_->tokenizer->encode(render_chat(messages), {.add_special = false});
-  return generate({Prompt(std::move(ids))}, params, on_piece).front();
+  return impl_->tokenizer->encode(render_chat(messages), {.add_special = false});
 }
 
 std::string LLM::render_chat(const std::vector<ChatMessage>& messages) const {
