@@ -7,7 +7,7 @@
 namespace minisgl {
 
 struct EngineConfig {
-  std::string model_path;                  // a Hugging Face folder or a .gguf file, on this machine
+  std::string model_path{};                // a Hugging Face folder or a .gguf file, on this machine
   bool dummy_weight = false;               // random weights from the config alone
   std::string dtype = "auto";              // auto | float32 | bfloat16 | float16
   std::string device = "auto";             // auto | cpu | cuda[:N]
