@@ -62,8 +62,8 @@ cudaError_t argmax(int32_t* ids, Rows logits, void* scratch, cudaStream_t stream
 // out[i] = in[i], another float type
 cudaError_t convert(Rows out, Rows in, cudaStream_t stream);
 
-// y = x W^T + bias for one or two rows of 16-bit floats. w: [n, k] dense; bias: [n] float32 or null;
-// y is of x's type or float32. Strides in elements.
+// y = x W^T + bias for one or two rows of 16-bit floats. w: [n, k] dense; bias: [n] float32 or
+// null; y is of x's type or float32. Strides in elements.
 struct GemvCall {
   void* y = nullptr;
   const void* x = nullptr;
