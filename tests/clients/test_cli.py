@@ -193,3 +193,26 @@ def test_inspect_and_help():
     text = minisgl("run", "--help").stdout
     for flag in ("--page-size", "--max-running-requests", "--attention-backend", "MINISGL_DTYPE"):
         assert flag in text
+
+
+def test_a_file_of_requests_is_answered_in_one_batch(tmp_path):
+    requests = tmp_path / "requests.jsonl"
+    answers = tmp_path / "answers.jsonl"
+    lines = [
+        {"id": "a", "messages": [{"role": "user", "content": "What is the capital of France?"}]},
+        {"id": 2, "prompt": "Once upon a time", "max_tokens": 6, "n": 2, "temperature": 1, "seed": 1},
+        {"prompt": "x", "temperature": -1},
+    ]
+    requests.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
+    done = minisgl("run", "-m", MODEL, "--jsonl", str(requests), "-o", str(answers), "-q", "-n", "40")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"4 of 4 answers, \d+ tokens", done.stderr)
+    first, second, third = map(json.loads, answers.read_text().splitlines())
+    assert first["id"] == "a"
+    assert first["outputs"][0]["text"] == "The capital of France is Paris."
+    assert second["id"] == 2 and len(second["outputs"]) == 2
+    assert all(len(output["token_ids"]) == 6 for output in second["outputs"])
+    assert "id" not in third and "temperature" in third["error"]
+    requests.write_text('{"prompt": "x"}\n{"promt": "x"}\n')
+    done = minisgl("run", "-m", MODEL, "--jsonl", str(requests))
+    assert done.returncode == 2 and "line 2" in done.stderr and "promt" in done.stderr
