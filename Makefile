@@ -5,7 +5,8 @@
 #   make test              everything that the tests need, then all of them
 #   make cuda              the program and its CUDA plugin in build/cuda (needs the CUDA toolkit);
 #                          CUDA_ARCHITECTURES=90a (default), 80, 86, 89, 100 or a list
-#   make ci                what only maintainers need: sanitizers, fuzzing, lint, docs' commands
+#   make ci                what only maintainers need: sanitizers, fuzzing, format, docs' commands
+#   make tidy              clang-tidy over all sources
 #   make format            clang-format over all sources
 #   make clean             remove the build folder and the tests' Python environment
 #
@@ -18,7 +19,7 @@ export MODEL PROMPT
 
 CUDA_ARCHITECTURES ?= 90a
 
-.PHONY: run test cuda ci format clean setup-run setup-test setup-ci model venv
+.PHONY: run test cuda ci format clean setup-run setup-test setup-ci model venv tidy
 
 run: setup-run $(if $(filter $(DEFAULT_MODEL),$(MODEL)),model)
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release -DMINISGL_BUILD_TESTS=OFF
@@ -37,6 +38,9 @@ cuda: setup-run
 
 ci: setup-ci model
 	@scripts/ci.sh
+
+tidy: setup-ci
+	@scripts/ci.sh tidy
 
 format:
 	@scripts/format.sh fix
