@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "attention/counted_allocations.h"
 #include "engine/golden_model.h"
 #include "engine/logprobs.h"
 #include "engine/sampler.h"
@@ -259,38 +258,6 @@ TEST_F(Sampling, LogitBiasForcesAndBansOnlyInItsOwnRequest) {
   EXPECT_EQ(got[4].tokens, free.tokens);
   EXPECT_EQ(got[5].tokens, std::vector<int32_t>(kTokens, 11));
   EXPECT_EQ(std::count(got[6].tokens.begin(), got[6].tokens.end(), free.tokens[0]), 0);
-}
-
-TEST_F(Sampling, ADecodeStepAllocatesNothingWhateverItsRequestsAskFor) {
-  EngineConfig config = engine_config();
-  config.page_size = 16;
-  Engine engine(config);
-  for (const bool overlap : {false, true}) {
-    Scheduler scheduler(engine, {.overlap = overlap});
-    std::vector<Reply> replies;
-    SamplingParams params{.temperature = 0.7,
-                          .top_k = 40,
-                          .top_p = 0.9,
-                          .min_p = 0.01,
-                          .repetition_penalty = 1.2,
-                          .frequency_penalty = 0.5,
-                          .presence_penalty = 0.5,
-                          .logit_bias = {{7, 1}},
-                          .seed = 3,
-                          .min_tokens = 10,
-                          .logprobs = 0};
-    scheduler.submit(request(0, params), replies);
-    scheduler.submit(request(1, {}), replies);
-    for (int i = 0; i < 6; ++i) scheduler.step(replies);
-    replies.clear();
-    replies.reserve(64);
-    const int64_t before = num_allocations();
-    for (int i = 0; i < 10; ++i) scheduler.step(replies);
-    EXPECT_EQ(num_allocations() - before, 0) << "overlap " << overlap;
-    EXPECT_EQ(replies.size(), 20u);
-    while (scheduler.step(replies)) {
-    }
-  }
 }
 
 }  // namespace
